@@ -247,11 +247,20 @@ UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const 
 typedef int (*umadv_launch_fn)(void *arg, void *stream);
 
 /* Announces an op as umadv_op does, launches it by launch(arg, stream), and registers that call as the op's relaunch
- * (struct umadv_op_info) with all that the op writes: launched again with the same content of what it reads, it writes
- * the same. So an op that draws random numbers, or adds to memory that it does not declare, needs umadv_op instead.
- * `arg_bytes` of `arg` are copied for relaunches; the launch uses pointers in them, and nothing else of `arg`. The op
- * is launched also if the announcement is refused. 0; as umadv_op; -EIO: the launch returned an error. C++ programs may
- * pass a lambda: umadvise.hpp. Op path. */
+ * with all that the op writes: the library may drop what it wrote, and call launch(copy of arg, stream) on the same
+ * stream to make it anew before an op uses it, until the next umadv_iter. The program promises that
+ *
+ *   - launched again with the same content of what it reads, the op writes the same: one that draws random numbers or
+ *     adds to memory that it does not declare needs umadv_op instead;
+ *   - the launch uses `arg_bytes` of `arg`, which are copied, and what pointers in them point to, until the next
+ *     umadv_iter; it calls no function of this library but umadv_sim_run;
+ *   - until the next umadv_iter only announced ops use what the op writes, and write what it reads: the CPU only after
+ *     umadv_host, and no captured work.
+ *
+ * The op is launched also if the announcement is refused. A relaunch that returns an error is repeated, and is the last
+ * one. Relaunches need a program that calls umadv_iter and this library from one thread, ops on one stream, and
+ * tensors of umadv_alloc that one op of the iteration writes. 0; as umadv_op; -EIO: the launch returned an error, or
+ * a relaunch did so each time and content is lost. C++ programs may pass a lambda: umadvise.hpp. Op path. */
 UMADV_API int umadv_launch(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses,
 			   size_t n_uses, umadv_launch_fn launch, const void *arg, size_t arg_bytes);
 
@@ -266,7 +275,7 @@ struct umadv_op_info {
 	/* Relaunch: calling relaunch(relaunch_arg, stream) launches the op again, and returns 0, or an error if nothing
 	 * was launched. With the same content of its inputs the op produces the same content in `relaunch_outs`
 	 * (pointers among its writes; NULL: all of them) and touches no other memory. The argument is copied. The
-	 * library records the closure; it does not recompute yet. */
+	 * promises of umadv_launch hold. */
 	umadv_launch_fn relaunch;
 	const void *relaunch_arg;
 	size_t relaunch_arg_bytes;
@@ -332,6 +341,7 @@ struct umadv_stats {
 	uint64_t planning_ns; /* processor time spent on plans; 0 in simulated time */
 	uint64_t plans_unused; /* plans that were made and not followed, as the program had changed */
 	uint64_t limited_iterations; /* that had fewer hints, as others did not pay, or to measure that */
+	uint64_t relaunches, relaunch_errors; /* ops launched again; relaunches that returned an error */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

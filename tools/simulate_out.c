@@ -137,8 +137,7 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 			"  on-demand: least with pattern '%s', most with pattern '%s': compare with the least.\n",
 			play_pattern_name(out->least), play_pattern_name(out->most));
 	if (*out->again)
-		fprintf(out->to, "  launched again, which programs cannot do yet (--no-recompute: without): %s\n",
-			out->again);
+		fprintf(out->to, "  launched again (--no-recompute: without): %s\n", out->again);
 	if (out->irregular)
 		fprintf(out->to,
 			"  Iterations are not all alike: figures are means over all of them from the third on.\n");

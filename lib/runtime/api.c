@@ -7,7 +7,6 @@
 #include "runtime/fork_exit.h"
 
 #include "io/plan_file.h"
-#include "model/plan_unfold.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -41,12 +40,12 @@ static int load_plan(struct umadv *adv, const char *path)
 		um_notices_log(&adv->notices, UMADV_LOG_ERROR, "plan %s is not sound: %s", path, why);
 		goto out;
 	}
-	if (um_plan_recomputes(&plan)) {
+	if (plan.scratch.n) {
 		err = -EINVAL;
-		um_notices_log(
-			&adv->notices, UMADV_LOG_ERROR,
-			"plan %s recomputes, which the library cannot yet: expected a plan made with --no-recompute",
-			path);
+		um_notices_log(&adv->notices, UMADV_LOG_ERROR,
+			       "plan %s launches operations again in scratch memory, which the library does not: "
+			       "expected a plan of umadv_save_plan, or one made with --no-recompute",
+			       path);
 		goto out;
 	}
 	err = um_context_warm(adv, &plan);
@@ -67,6 +66,17 @@ static int open_plan(struct umadv *adv)
 	um_variable_ignored("UMADVISE_PLAN", line, sizeof line);
 	um_notices_log(&adv->notices, UMADV_LOG_WARN, "%s", line);
 	return 0;
+}
+
+/* Makes dropped content anew before the plan ends. */
+static void restore(struct umadv *adv)
+{
+	if (um_fork_exit_is_dead(&adv->fork_exit))
+		return;
+	um_context_lock(adv);
+	um_context_await_relaunch(adv);
+	um_context_restore(adv);
+	um_context_unlock(adv);
 }
 
 int umadv_open(struct umadv **out, const struct umadv_options *options)
@@ -105,20 +115,34 @@ void umadv_close(struct umadv *adv)
 		return locked_err;                                                                                     \
 	} while (0)
 
+/* Before and after an event, where the plan launches ops again. `ptr`: the start of a tensor that ends, or changes. */
+static inline void before_event(struct umadv *adv, const void *ptr)
+{
+	if (um_context_relaunches(adv))
+		um_context_before_end(adv, ptr);
+}
+
+static inline int after_event(struct umadv *adv, int err)
+{
+	if (um_context_relaunches(adv) && um_context_after_event(adv))
+		adv->content_lost = 1; /* the next op says so */
+	return err;
+}
+
 /* LOCKED for an event. An NVTX range before the event begins its iteration first. */
-#define EVENT(adv, dead, expr)                                                                                         \
+#define EVENT(adv, dead, ptr, expr)                                                                                    \
 	LOCKED(adv, dead,                                                                                              \
-	       (um_pending_launches_call(&(adv)->pending),                                                             \
+	       (before_event(adv, ptr), um_pending_launches_call(&(adv)->pending),                                     \
 		atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks             \
 			? um_context_take_mark(adv)                                                                    \
 			: (void)0,                                                                                     \
-		(expr)))
+		after_event(adv, (expr))))
 
 int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role)
 {
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
 		return -EINVAL;
-	EVENT(adv, -ENODEV, um_context_alloc(adv, bytes, name, (enum um_role)role, ptr));
+	EVENT(adv, -ENODEV, NULL, um_context_alloc(adv, bytes, name, (enum um_role)role, ptr));
 }
 
 int umadv_free(struct umadv *adv, void *ptr)
@@ -127,21 +151,21 @@ int umadv_free(struct umadv *adv, void *ptr)
 		return -EINVAL;
 	if (!ptr)
 		return 0;
-	EVENT(adv, 0, um_context_free(adv, ptr));
+	EVENT(adv, 0, ptr, um_context_free(adv, ptr));
 }
 
 int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role)
 {
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
 		return -EINVAL;
-	EVENT(adv, 0, um_context_adopt(adv, ptr, bytes, name, (enum um_role)role));
+	EVENT(adv, 0, ptr, um_context_adopt(adv, ptr, bytes, name, (enum um_role)role));
 }
 
 int umadv_disown(struct umadv *adv, void *ptr, size_t bytes)
 {
 	if (!adv || !ptr || !bytes)
 		return -EINVAL;
-	EVENT(adv, 0, um_context_disown(adv, ptr, bytes));
+	EVENT(adv, 0, ptr, um_context_disown(adv, ptr, bytes));
 }
 
 int umadv_transient(struct umadv *adv, void *ptr)
@@ -155,7 +179,23 @@ int umadv_dead(struct umadv *adv, void *ptr)
 {
 	if (!adv || !ptr)
 		return -EINVAL;
-	EVENT(adv, 0, um_context_dead(adv, ptr));
+	EVENT(adv, 0, ptr, um_context_dead(adv, ptr));
+}
+
+/* Unlocks the context after an op, where the plan launches ops again. */
+static int __attribute__((cold, noinline)) end_op(struct umadv *adv, int err)
+{
+	struct um_op_wait wait;
+	int waits = um_context_take_wait(adv, &wait), lost = err ? um_context_restore(adv) : um_context_after_op(adv);
+
+	um_context_unlock(adv);
+	if (waits) {
+		um_context_wait(adv, &wait);
+		um_context_lock(adv);
+		lost |= um_context_after_event(adv); /* the plan may have been left meanwhile */
+		um_context_unlock(adv);
+	}
+	return err ? err : lost;
 }
 
 /* EVENT for an op, which waits for its hints without the lock. */
@@ -166,6 +206,11 @@ int umadv_dead(struct umadv *adv, void *ptr)
 		if (um_fork_exit_is_dead(&(adv)->fork_exit))                                                           \
 			return 0;                                                                                      \
 		um_context_lock(adv);                                                                                  \
+		if (um_context_relaunches(adv)) {                                                                      \
+			um_context_before_op(adv);                                                                     \
+			op_err = (expr);                                                                               \
+			return end_op(adv, op_err);                                                                    \
+		}                                                                                                      \
 		(adv)->op.thread = um_pending_launches_call(&(adv)->pending);                                          \
 		if (atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks)        \
 			um_context_take_mark(adv);                                                                     \
@@ -238,6 +283,7 @@ int umadv_forget_stream(struct umadv *adv, void *stream)
 		return -EINVAL;
 	if (um_fork_exit_is_dead(&adv->fork_exit))
 		return 0;
+	restore(adv);
 	um_context_lock(adv);
 	um_context_end_stream(adv, stream);
 	gpu = adv->device.gpu;
@@ -258,12 +304,23 @@ int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses
 	OP(adv, um_context_host(adv, name, uses, n_uses));
 }
 
+/* Only where the program marks iterations is it known that one ends. */
+static int begin_iteration(struct umadv *adv, const char *name)
+{
+	if (um_context_relaunches(adv))
+		um_context_before_iter(adv);
+	um_replan_may_relaunch(&adv->replan, !adv->no_relaunches && !adv->pending.shared &&
+						     adv->iterations.period.length == 1 &&
+						     adv->options.strategy == UM_STRATEGY_LOOKAHEAD);
+	return um_context_iter(adv, name);
+}
+
 int umadv_iter(struct umadv *adv, const char *name)
 {
 	if (!adv)
 		return -EINVAL;
 	LOCKED(adv, 0,
-	       (um_pending_launches_call(&adv->pending), adv->iterations.by_program = 1, um_context_iter(adv, name)));
+	       (um_pending_launches_call(&adv->pending), adv->iterations.by_program = 1, begin_iteration(adv, name)));
 }
 
 int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)
@@ -347,6 +404,7 @@ int umadv_load_plan(struct umadv *adv, const char *path)
 {
 	if (!adv || !path)
 		return -EINVAL;
+	restore(adv);
 	LOCKED(adv, -ENODEV, load_plan(adv, path));
 }
 

@@ -442,6 +442,8 @@ void um_context_stats(struct umadv *adv, struct umadv_stats *out)
 	out->unknown_pointers = adv->op.n_unknown;
 	out->captured = adv->op.n_captured;
 	out->errors = adv->notices.errors;
+	out->relaunches = adv->n_relaunches;
+	out->relaunch_errors = adv->n_relaunch_errors;
 	um_iterations_stats(&adv->iterations, out);
 	um_tensors_stats(&adv->tensors, out);
 	um_replan_stats(&adv->replan, out);

@@ -54,6 +54,10 @@ struct umadv {
 	struct um_horizon horizon; /* capacity 0: none */
 	struct um_sinks sinks;
 	struct um_checking checking; /* of kernels on the simulated GPU */
+	uint64_t relaunching; /* number of the thread that launches an op again, without the lock; 0: none */
+	int no_relaunches; /* nothing is launched again any more */
+	int content_lost; /* a relaunch failed again and again: the next op says so */
+	uint64_t n_relaunches, n_relaunch_errors; /* launched again; launches of them that failed */
 	int left_behind; /* a helper thread is in a call of the device: neither is closed */
 };
 
@@ -148,6 +152,20 @@ int um_context_finish(struct umadv *adv);
 void um_context_stats(struct umadv *adv, struct umadv_stats *out);
 uint64_t um_context_hints(const struct umadv *adv); /* hints so far, issued or still queued */
 struct um_hints_by_source um_context_hints_by_source(const struct umadv *adv);
+
+/* Relaunches (context_relaunch.c), where the plan has some. They unlock the context and lock it again. */
+void um_context_before_op(struct umadv *adv); /* launches what is due before the next op */
+int um_context_after_op(struct umadv *adv); /* of an announced op, before its launch. 0; -EIO: content is lost */
+int um_context_after_event(struct umadv *adv); /* likewise */
+void um_context_before_end(struct umadv *adv, const void *ptr); /* a tensor ends, or changes */
+void um_context_before_iter(struct umadv *adv);
+int um_context_restore(struct umadv *adv); /* makes all content anew that was dropped, and leaves the plan. As above */
+void um_context_await_relaunch(struct umadv *adv); /* of another thread */
+
+static inline int um_context_relaunches(const struct umadv *adv)
+{
+	return __builtin_expect(adv->replan.relaunches.again.n != 0, 0);
+}
 
 /* Takes ownership of a plan that was read and checked, for a warm start. */
 int um_context_warm(struct umadv *adv, struct um_plan *plan);

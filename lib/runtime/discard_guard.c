@@ -26,7 +26,7 @@ static int is_needed(const struct um_discard_guard *g, const struct um_tensor *t
 {
 	if (waits == UM_NO_OP_WAITS)
 		return 1;
-	if (t->flags & UM_TENSOR_DEAD || (waits == UM_OP_WAITS && is_overwritten(g, t, addr, end)))
+	if (t->flags & (UM_TENSOR_DEAD | UM_TENSOR_AGAIN) || (waits == UM_OP_WAITS && is_overwritten(g, t, addr, end)))
 		return 0;
 	return !(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > g->before_iteration;
 }

@@ -16,6 +16,7 @@
  *
  *                                        no op   later ops   the current op, too
  *     declared dead, not used since       no       yes         yes
+ *     made anew by a relaunch             no       yes         yes
  *     transient, unused so far            no       yes         yes
  *     transient, used this iteration      no       no          no, unless overwritten
  *     overwritten by the current op       no       no          yes

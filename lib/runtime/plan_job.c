@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan_job.h"
 
+#include "model/plan_launches.h"
 #include "replay/rehearsal.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* An address above all that a device may return: the planner places there what needs new arenas. */
 #define GROW_AT (1ull << 56)
@@ -20,6 +22,7 @@ void um_plan_job_init(struct um_plan_job *j)
 	memset(j, 0, sizeof *j);
 	um_schedule_init(&j->sched);
 	um_plan_init(&j->plan);
+	um_plan_init(&j->recomputes);
 	um_compiled_plan_init(&j->program);
 }
 
@@ -28,6 +31,8 @@ void um_plan_job_fini(struct um_plan_job *j)
 	um_plan_device_fini(&j->device);
 	um_schedule_fini(&j->sched);
 	um_plan_fini(&j->plan);
+	um_plan_fini(&j->recomputes);
+	um_relaunches_fini(&j->again);
 	um_compiled_plan_fini(&j->program);
 	um_plan_job_init(j);
 }
@@ -92,7 +97,7 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 	return err;
 }
 
-static int build(struct um_plan_job *j, uint64_t budget, struct deadline *deadline)
+static int try_build(struct um_plan_job *j, uint64_t budget, struct deadline *deadline, int relaunches)
 {
 	const struct um_plan_effort effort = {j->plan_ms ? is_early : NULL, is_late, deadline};
 	const struct um_plan_rehearsal rehearsal = {rehearse, &j->device};
@@ -103,12 +108,61 @@ static int build(struct um_plan_job *j, uint64_t budget, struct deadline *deadli
 						.n_rooms = j->device.rooms.n,
 						.grow_at = GROW_AT,
 						.strategy = j->strategy,
+						.recompute = relaunches,
+						.in_place = 1,
 						.effort = &effort,
 						.rehearsal = &rehearsal};
 
 	um_plan_fini(&j->plan);
 	um_plan_init(&j->plan);
 	return um_plan_build(&request, &j->plan, &j->grow, j->why, sizeof j->why);
+}
+
+/* Lists and proves the launches of a plan with relaunches. 0; -EINVAL: they must not come earlier than planned;
+ * -ENOMEM. */
+static int unfold(const struct um_plan *plan, struct um_plan_launches *launches, struct um_relaunches *again)
+{
+	uint64_t *ns = malloc((plan->sched.ops.n + 1) * sizeof *ns);
+	int err;
+
+	if (!ns)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->sched.ops.n; i++)
+		ns[i] = plan->sched.ops.at[i].ns;
+	err = um_plan_launches_build(launches, plan, ns);
+	free(ns);
+	if (err)
+		return err;
+	err = um_plan_prove(&launches->unfolded.plan, NULL, NULL, 0);
+	if (!err)
+		err = um_relaunches_build(again, &launches->unfolded.plan.sched, launches->again);
+	if (err)
+		um_plan_launches_fini(launches);
+	return err;
+}
+
+/* 0; -EINVAL: the plan has relaunches that must not come earlier than planned; -ENOMEM. */
+static int check_relaunches(const struct um_plan *plan)
+{
+	struct um_plan_launches launches;
+	struct um_relaunches again = {.next = 0};
+	int err = um_plan_recomputes(plan) ? unfold(plan, &launches, &again) : 1;
+
+	if (!err) {
+		um_plan_launches_fini(&launches);
+		um_relaunches_fini(&again);
+	}
+	return err > 0 ? 0 : err;
+}
+
+static int build(struct um_plan_job *j, uint64_t budget, struct deadline *deadline)
+{
+	int err = try_build(j, budget, deadline, j->relaunches), check;
+
+	if (err || !j->relaunches)
+		return err;
+	check = check_relaunches(&j->plan);
+	return check == -EINVAL ? try_build(j, budget, deadline, 0) : check;
 }
 
 /* Makes a plan for the whole budget, or for less if no such plan can be proved. */
@@ -172,12 +226,30 @@ static int compile(const struct um_plan_device *d, const struct um_plan *plan, e
 	return err ? err : um_evict_policy_choose(program, plan, &d->profile, blocks, policy);
 }
 
+/* The plan becomes the one of all its launches. */
+static int list_launches(struct um_plan_job *j)
+{
+	struct um_plan_launches launches;
+	int err = unfold(&j->plan, &launches, &j->again);
+
+	if (err)
+		return err;
+	j->recomputes = j->plan;
+	j->plan = launches.unfolded.plan;
+	j->plan.in_core_ns = j->recomputes.in_core_ns;
+	um_plan_init(&launches.unfolded.plan);
+	um_plan_launches_fini(&launches);
+	return 0;
+}
+
 int um_plan_job_compile(struct um_plan_job *j)
 {
 	const struct um_plan_device *d = &j->device;
 	struct um_plan *plan = &j->plan;
 
 	j->err = um_plan_prove(plan, &j->figures, j->why, sizeof j->why);
+	if (!j->err && um_plan_recomputes(plan))
+		j->err = list_launches(j);
 	if (j->err)
 		return j->err;
 	j->program.run_out = um_evict_policy_runs(plan, &d->profile, d->budget / UM_BLOCK_BYTES);

@@ -18,6 +18,7 @@
 #include "plan/planner.h"
 #include "replay/compiled_plan.h"
 #include "replay/evict_policy.h"
+#include "runtime/relaunches.h"
 
 #include <stdatomic.h>
 
@@ -39,12 +40,15 @@ struct um_plan_job {
 	struct um_plan_device device;
 	struct um_schedule sched; /* its ops have times; live tensors that no op uses have slots, too */
 	const char *strategy; /* static */
+	int relaunches; /* the plan may launch ops again */
 	unsigned plan_ms; /* to search for a better plan; 0: a fixed effort */
 	unsigned most_ms; /* the search fails after so much more; 0: no limit */
 	uint64_t (*wall_ms)(void); /* the clock of both limits */
 	atomic_int cancelled; /* the search ends when it sees this */
 	/* out */
-	struct um_plan plan;
+	struct um_plan plan; /* of all launches */
+	struct um_plan recomputes; /* the same with recompute hints; no ops: it launches nothing again */
+	struct um_relaunches again;
 	struct um_compiled_plan program;
 	struct um_plan_figures figures;
 	uint64_t grow; /* bytes that the plan needs beyond the rooms */

@@ -59,10 +59,20 @@ static int differ(const struct um_plan_times *t, const struct um_schedule *s)
 	return off > sum * TIMES_DIFFER;
 }
 
+/* Plans launch ops again once the times of ops are known. */
+static int has_relaunches(const struct um_schedule *s)
+{
+	size_t i = 0;
+
+	while (i < s->ops.n && !s->ops.at[i].n_relaunch)
+		i++;
+	return i < s->ops.n;
+}
+
 int um_plan_times_end(struct um_plan_times *t, int followed, const struct um_schedule *s, uint32_t n_iterations)
 {
 	if (!t->device->real || !um_op_timer_end(&t->timer, followed) || !s->ops.n || t->measured || !has_times(t, s))
 		return 0;
 	t->measured = s->ops.n / n_iterations;
-	return differ(t, s);
+	return differ(t, s) || has_relaunches(s);
 }

@@ -221,6 +221,15 @@ int um_planning_may_succeed(const struct um_planning *p, uint64_t key)
 	return key != p->failed_key || !p->leash.debt_ns;
 }
 
+static int may_relaunch(const struct um_schedule *s)
+{
+	size_t i = 0;
+
+	while (i < s->ops.n && !s->ops.at[i].n_relaunch)
+		i++;
+	return i < s->ops.n;
+}
+
 /* 0, or -ENOMEM and the job is empty. */
 static int take_order(struct um_planning *p, struct um_plan_job *j, struct um_schedule *s,
 		      const struct um_planning_order *order)
@@ -231,6 +240,7 @@ static int take_order(struct um_planning *p, struct um_plan_job *j, struct um_sc
 		um_plan_job_fini(j);
 		return err;
 	}
+	j->relaunches = p->relaunches && order->n_iterations == 1 && may_relaunch(&j->sched);
 	p->job = j;
 	p->order = *order;
 	return 0;

@@ -53,6 +53,7 @@ struct um_planning {
 	int fresh; /* it was made from the latest iteration */
 	unsigned misfits; /* iterations of its key whose tensors were elsewhere, since it is ready */
 	int no_thread; /* none can be started */
+	int relaunches; /* plans of one iteration may launch ops again */
 	uint64_t failed_key; /* of the latest schedule without a plan; 0: none */
 	size_t late_ops; /* number of ops of the shortest schedule for which planning timed out; 0: none */
 	uint64_t cpu_ns; /* processor time of all plans; 0 in simulated time */

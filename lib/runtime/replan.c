@@ -25,6 +25,8 @@ static void drop_plan(struct um_replan *r, int followed)
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
 	memset(&r->steady, 0, sizeof r->steady);
+	um_plan_fini(&r->recomputes);
+	um_relaunches_fini(&r->relaunches);
 	memset(&r->gap, 0, sizeof r->gap);
 	r->n_followed++;
 	r->n_iterations = 1;
@@ -92,7 +94,11 @@ static void follow(struct um_replan *r, int followed)
 	drop_plan(r, followed);
 	r->plan = p->job->plan;
 	r->program = p->job->program;
+	r->recomputes = p->job->recomputes;
+	r->relaunches = p->job->again;
 	um_plan_init(&p->job->plan);
+	um_plan_init(&p->job->recomputes);
+	memset(&p->job->again, 0, sizeof p->job->again);
 	um_compiled_plan_init(&p->job->program);
 	r->plan_peak_bytes = p->job->figures.peak_bytes;
 	r->n_iterations = p->order.n_iterations;
@@ -104,7 +110,8 @@ static void follow(struct um_replan *r, int followed)
 		um_replan_report(r, err, "");
 		return;
 	}
-	um_plan_times_begin(&r->times, &r->plan.sched, r->n_iterations);
+	if (!r->relaunches.again.n)
+		um_plan_times_begin(&r->times, &r->plan.sched, r->n_iterations);
 	um_referee_forget_plan(&r->referee);
 	um_notices_log(r->notices, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
@@ -377,8 +384,10 @@ const struct um_plan *um_replan_latest(const struct um_replan *r)
 	const struct um_planning *p = &r->planning;
 
 	if (r->plan.sched.ops.n)
-		return &r->plan;
-	return p->state == UM_PLANNING_READY && !p->job->err ? &p->job->plan : NULL;
+		return r->recomputes.sched.ops.n ? &r->recomputes : &r->plan;
+	if (p->state != UM_PLANNING_READY || p->job->err)
+		return NULL;
+	return p->job->recomputes.sched.ops.n ? &p->job->recomputes : &p->job->plan;
 }
 
 void um_replan_load(struct um_replan *r, struct um_plan *plan)
@@ -397,6 +406,7 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	r->notices = notices;
 	r->fits = 1;
 	um_plan_init(&r->plan);
+	um_plan_init(&r->recomputes);
 	um_plan_init(&r->warm);
 	um_compiled_plan_init(&r->program);
 	um_cursor_init(&r->cursor);
@@ -443,5 +453,7 @@ void um_replan_fini(struct um_replan *r)
 	um_cursor_fini(&r->cursor);
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
+	um_plan_fini(&r->recomputes);
 	um_plan_fini(&r->warm);
+	um_relaunches_fini(&r->relaunches);
 }

@@ -34,6 +34,12 @@ void um_replan_teach(struct um_replan *r, const struct um_iteration *it);
 /* Ops are predicted where no plan is followed (horizon.h). Call it before the first iteration. */
 void um_replan_predicts(struct um_replan *r);
 
+/* Plans may launch ops again, on a device whose ops were measured; or they may not. */
+static inline void um_replan_may_relaunch(struct um_replan *r, int may)
+{
+	r->planning.relaunches = may && (!r->host.device->real || r->times.measured);
+}
+
 /* Drops the plan, and one that is being made. */
 void um_replan_forget(struct um_replan *r);
 

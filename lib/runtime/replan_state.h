@@ -26,6 +26,8 @@ struct um_replan {
 	struct um_planning planning;
 	struct um_plan plan; /* the followed plan; sched.ops.n == 0: none */
 	struct um_plan warm; /* loaded plan, not yet bound to tensors; sched.ops.n == 0: none */
+	struct um_plan recomputes; /* the same with recompute hints; no ops: it launches nothing again */
+	struct um_relaunches relaunches; /* of the plan */
 	struct um_compiled_plan program;
 	struct um_cursor cursor;
 	struct um_executor *executor; /* NULL: no hints */

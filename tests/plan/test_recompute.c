@@ -4,7 +4,8 @@
  * swap. A byte is a nanosecond on the link.
  */
 #include "io/plan_file.h"
-#include "model/plan_unfold.h"
+#include "model/plan_launches.h"
+#include "runtime/relaunches.h"
 #include "fixture/plan_fixture.h"
 #include "tap.h"
 
@@ -201,10 +202,62 @@ static void by_chance(void)
 	is_int(other, 0, "planning again gives the same plan");
 }
 
+/* 1: some relaunch must not come earlier than planned. */
+static int is_bound_to_time(const struct um_plan *of)
+{
+	uint64_t *ns = calloc(of->sched.ops.n + 1, sizeof *ns);
+	struct um_relaunches again = {.next = 0};
+	struct um_plan_launches launches;
+	int err;
+
+	if (!ns || um_plan_launches_build(&launches, of, ns))
+		tap_bail("no memory");
+	err = um_relaunches_build(&again, &launches.unfolded.plan.sched, launches.again);
+	um_relaunches_fini(&again);
+	um_plan_launches_fini(&launches);
+	free(ns);
+	return err != 0;
+}
+
+static int has_paged(const struct um_plan *of)
+{
+	size_t i = 0;
+
+	while (i < of->sched.ops.n && !of->sched.ops.at[i].paged)
+		i++;
+	return i < of->sched.ops.n;
+}
+
+static void in_place(void)
+{
+	int n = 0, scratch = 0, bound = 0, unsound = 0;
+
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct um_schedule s = {0};
+		struct um_plan_request r;
+		uint64_t draw = seed;
+
+		fx_net(&s, seed);
+		r = fx_request(&s, fx_peak(&s) / 8 * (3 + fx_draw(&draw, 4)));
+		r.recompute = r.in_place = 1;
+		unsound += build(&r, &p) == -1;
+		n += relaunches(&p) > 0;
+		scratch += p.scratch.n > 0;
+		bound += relaunches(&p) && !has_paged(&p) && is_bound_to_time(&p);
+		um_plan_fini(&p);
+		um_schedule_fini(&s);
+	}
+	ok(n > 10, "%d of 60 plans by chance have relaunches in place", n);
+	is_int(unsound, 0, "every plan is sound");
+	is_int(scratch, 0, "none uses scratch memory");
+	is_int(bound, 0, "where no op is paged their relaunches may come at any time");
+}
+
 int main(void)
 {
 	by_hand();
 	requests();
 	by_chance();
+	in_place();
 	return tap_done();
 }

@@ -216,8 +216,8 @@ static void given(void)
 	snprintf(path, sizeof path, "%s/tests/data/good-recompute.umplan", top ? top : ".");
 	o.plan = path;
 	logged[0] = '\0';
-	is_int(umadv_open(&adv, &o), -EINVAL, "a plan that recomputes is refused");
-	ok(strstr(logged, "recomputes, which the library cannot yet") != NULL, "the log says that: %s", logged);
+	is_int(umadv_open(&adv, &o), -EINVAL, "a plan with relaunches in scratch memory is refused");
+	ok(strstr(logged, "in scratch memory, which the library does not") != NULL, "the log says that: %s", logged);
 }
 
 static void distances(void)

@@ -5,7 +5,8 @@
  * in    a plan that the library made, which only swaps
  * out   a faster plan with recompute hints, if there is one
  *
- * The library does not launch ops again yet, so the tool asks the planner.
+ * A recorded workload has nothing to launch, so the library that plays it makes plans that only swap. The tool's plans
+ * may also use scratch memory, and bring content back that several ops wrote; the library's do not.
  */
 #ifndef UM_PLAY_PLAN_AGAIN_H
 #define UM_PLAY_PLAN_AGAIN_H

@@ -526,8 +526,9 @@ static int start(struct play *p)
 
 	if (!err && o->opened)
 		o->opened(o->opened_user, p->gpu);
+	err = err ? err : um_context_open(&p->adv, &ao, p->gpu, o->profile);
 	if (!err)
-		err = um_context_open(&p->adv, &ao, p->gpu, o->profile);
+		p->adv->no_relaunches = 1; /* plan_again.h */
 	if (!err && o->watch)
 		err = um_context_watch(p->adv, o->watch);
 	if (!err && p->driver) {

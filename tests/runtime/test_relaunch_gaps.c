@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gaps in which content is made anew, and relaunches that must not come earlier than planned.
+ */
+#include "runtime/relaunches.h"
+
+#include "fixture/plan_fixture.h"
+#include "tap.h"
+
+#include <errno.h>
+
+/* Builds a chain: x is read by f, which writes y; y is read twice, and f is launched again before the second time. */
+struct chain {
+	struct um_schedule s;
+	uint32_t x, y;
+	uint32_t again[8];
+};
+
+static void init(struct chain *c, int32_t death_of_x)
+{
+	memset(c, 0, sizeof *c);
+	um_schedule_init(&c->s);
+	c->x = fx_slot(&c->s, FX_MIB, 0, death_of_x);
+	c->y = fx_slot(&c->s, FX_MIB, 1, 5);
+}
+
+static int build(struct chain *c, struct um_relaunches *r)
+{
+	memset(r, 0, sizeof *r);
+	return um_relaunches_build(r, &c->s, c->again);
+}
+
+static void end(struct chain *c, struct um_relaunches *r)
+{
+	um_relaunches_fini(r);
+	um_schedule_fini(&c->s);
+}
+
+static void test_gap(void)
+{
+	struct um_relaunches r;
+	struct chain c;
+
+	init(&c, 5);
+	fx_op(&c.s, "input", 1, "w0");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "g", 1, "r1");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "h", 1, "r0 r1");
+	c.again[3] = 2;
+	is_int(build(&c, &r), 0, "a relaunch that may come at any time is accepted");
+	is_int((long)r.gaps.n, 1, "it ends a gap");
+	is_int(r.gaps.at[0].slot, (long)c.y, "of the slot that it writes");
+	is_int(r.gaps.at[0].from, 2, "which begins after its last use");
+	is_int(r.gaps.at[0].to, 3, "and ends with the relaunch");
+	is_int(r.last.at[c.x], 4, "what it reads is needed until then");
+	end(&c, &r);
+}
+
+static void refused(struct chain *c, const char *why)
+{
+	struct um_relaunches r;
+
+	is_int(build(c, &r), -EINVAL, "refused: %s", why);
+	end(c, &r);
+}
+
+static void test_refusals(void)
+{
+	struct chain c;
+
+	init(&c, 5);
+	fx_op(&c.s, "input", 1, "w0");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "g", 1, "r1 u0");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "h", 1, "r1");
+	c.again[3] = 2;
+	refused(&c, "its input was written since");
+
+	init(&c, 5);
+	fx_op(&c.s, "input", 1, "w0");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "g", 1, "u1");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "h", 1, "r1");
+	c.again[3] = 2;
+	refused(&c, "two ops write its output");
+
+	init(&c, 3);
+	fx_op(&c.s, "input", 1, "w0");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "g", 1, "r1");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "h", 1, "r1");
+	c.again[3] = 2;
+	refused(&c, "its input was freed");
+
+	init(&c, 5);
+	fx_op(&c.s, "input", 1, "w0");
+	fx_op(&c.s, "f", 1, "r0 w1@0+512");
+	fx_op(&c.s, "g", 1, "r1");
+	fx_op(&c.s, "f", 1, "r0 w1@0+512");
+	fx_op(&c.s, "h", 1, "r1");
+	c.again[3] = 2;
+	refused(&c, "it writes a part of its output");
+
+	init(&c, 5);
+	fx_op(&c.s, "input", 1, "w0");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "g", 1, "r1");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "h", 1, "r1");
+	c.s.ops.at[2].stream = 1;
+	c.again[3] = 2;
+	refused(&c, "ops are on several streams");
+}
+
+/* Two layers are dropped; the second one is made from the first one. */
+static void test_order(void)
+{
+	struct um_relaunches r;
+	struct chain c;
+
+	init(&c, 7);
+	c.s.slots.at[c.y].death = 7;
+	fx_slot(&c.s, FX_MIB, 2, 7);
+	fx_op(&c.s, "input", 1, "w0");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "f", 1, "r1 w2");
+	fx_op(&c.s, "f", 1, "r0 w1");
+	fx_op(&c.s, "f", 1, "r1 w2");
+	fx_op(&c.s, "g", 1, "r2");
+	fx_op(&c.s, "g", 1, "r1");
+	c.again[3] = 2;
+	c.again[4] = 3;
+	is_int(build(&c, &r), 0, "a relaunch may read what another one made");
+	r.open.at[r.open.n++] = 1;
+	r.open.at[r.open.n++] = 0;
+	is_int(um_relaunches_first(&r), 3, "the first op of the program comes first");
+	end(&c, &r);
+}
+
+int main(void)
+{
+	test_gap();
+	test_refusals();
+	test_order();
+	return tap_done();
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random programs train networks whose activations are dropped and made anew, with real arithmetic: layers that skip,
+ * activations that are freed and born again, iterations that differ, accesses of the CPU, launches and hints that fail,
+ * a second thread. All that was discarded is poisoned; all numbers are compared with the same program on plain memory.
+ */
+#include "umadvise.h"
+
+#include "runtime/context.h"
+#include "sim/sim.h"
+
+#include "fixture/random.h"
+#include "tap.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BYTES (2ull << 20)
+#define N (BYTES / sizeof(float))
+#define STRIDE 4099 /* elements that are computed */
+#define SAMPLES ((N + STRIDE - 1) / STRIDE)
+#define LAYERS 16
+#define MOST_JOBS 20000
+#define ITERATIONS 10
+
+/* A tensor, and what it should hold. */
+struct tensor {
+	float *at;
+	float *is;
+};
+
+/* out = (out) + f(in[0], in[1], in[2]) */
+struct job {
+	struct tensor *out, *in[3];
+	float *at, *from[3]; /* addresses as of the launch */
+	float factor;
+	int adds;
+};
+
+struct program {
+	struct umadv *adv;
+	um_stream other; /* a second stream */
+	uint64_t random;
+	struct tensor y[LAYERS + 1], w[LAYERS], g[2], extra;
+	struct job jobs[MOST_JOBS];
+	uint32_t n_jobs;
+	unsigned fail_launches, fail_hints, diverge; /* one in so many; 0: none */
+	int by_iteration; /* activations are born in each iteration */
+	int threads; /* a second thread may call */
+	const char *plan, *save; /* files: to begin with, to write; or NULL */
+	uint64_t wrong;
+	int err;
+};
+
+static struct program *p;
+static const void *direct; /* argument of the launch by umadv_launch itself */
+static const struct um_gpu_api *sim;
+static struct um_gpu_api api;
+static uint64_t launches; /* again */
+
+/* --- arithmetic --------------------------------------------------------------------------------------------------- */
+
+static float value(float a, float b, float c, float factor)
+{
+	float sum = a * factor + b * 0.5f - c * 0.25f + 0.125f;
+
+	return sum / (1 + (sum < 0 ? -sum : sum));
+}
+
+static void kernel(void *arg)
+{
+	const struct job *j = arg;
+
+	for (size_t i = 0; i < N; i += STRIDE)
+		j->at[i] = (j->adds ? j->at[i] : 0) + value(j->from[0][i], j->from[1][i], j->from[2][i], j->factor);
+}
+
+static void expect(const struct job *j)
+{
+	for (size_t i = 0; i < SAMPLES; i++)
+		j->out->is[i] = (j->adds ? j->out->is[i] : 0) +
+				value(j->in[0]->is[i], j->in[1]->is[i], j->in[2]->is[i], j->factor);
+}
+
+static void compare(const struct tensor *t)
+{
+	for (size_t i = 0; i < SAMPLES; i++)
+		p->wrong += memcmp(&t->at[i * STRIDE], &t->is[i], sizeof(float)) != 0;
+}
+
+/* --- launches ----------------------------------------------------------------------------------------------------- */
+
+static int one_in(unsigned n)
+{
+	return n && test_random(&p->random, n) == 0;
+}
+
+static int launch(void *arg, void *stream)
+{
+	struct job *j = *(struct job **)arg;
+
+	launches += arg != direct;
+	if (arg != direct && one_in(p->fail_launches))
+		return 1;
+	return umadv_sim_run(p->adv, stream, kernel, j);
+}
+
+static int prefetch(struct um_gpu *gpu, const void *addr, size_t bytes, struct um_location to, unsigned flags,
+		    um_stream stream)
+{
+	return one_in(p->fail_hints) ? UM_CUDA_INVALID_VALUE
+				     : sim->cudaMemPrefetchAsync(gpu, addr, bytes, to, flags, stream);
+}
+
+static void run(void *stream, const char *name, struct job job, int relaunchable)
+{
+	struct job *j = &p->jobs[p->n_jobs++];
+	struct umadv_use uses[4];
+
+	if (p->n_jobs >= MOST_JOBS)
+		tap_bail("too many jobs");
+	*j = job;
+	j->at = j->out->at;
+	for (int i = 0; i < 3; i++) {
+		j->from[i] = j->in[i]->at;
+		uses[i] = UMADV_READ(j->from[i]);
+	}
+	uses[3] = j->adds ? UMADV_UPDATE(j->at) : UMADV_WRITE(j->at);
+	direct = &j;
+	if (relaunchable) {
+		p->err |= umadv_launch(p->adv, stream, name, uses, 4, launch, &j, sizeof j);
+	} else {
+		p->err |= umadv_op(p->adv, stream, name, uses, 4);
+		p->err |= umadv_sim_run(p->adv, stream, kernel, j);
+	}
+	expect(j);
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+
+static void birth(struct tensor *t, const char *name)
+{
+	void *at;
+
+	if (umadv_alloc(p->adv, &at, BYTES, name, UMADV_OTHER))
+		tap_bail("no memory");
+	t->at = at;
+	t->is = t->is ? t->is : calloc(SAMPLES, sizeof *t->is);
+}
+
+static void fill(struct tensor *t, float with)
+{
+	for (size_t i = 0; i < SAMPLES; i++)
+		t->at[i * STRIDE] = t->is[i] = with + (float)i / SAMPLES;
+}
+
+/* --- programs ----------------------------------------------------------------------------------------------------- */
+
+/* Reads a tensor on the CPU. */
+static void look(struct tensor *t)
+{
+	p->err |= umadv_host(p->adv, "look", UMADV_USES(UMADV_READ(t->at)));
+	p->err |= umadv_sim_sync(p->adv);
+	compare(t);
+}
+
+static void *announce_elsewhere(void *arg)
+{
+	run(p->other, "extra", (struct job){&p->extra, {arg, arg, arg}, .factor = 0.4f}, 1);
+	return NULL;
+}
+
+/* Another thread announces an op, after all work. */
+static void call_elsewhere(struct tensor *t)
+{
+	pthread_t thread;
+
+	p->err |= umadv_sim_sync(p->adv);
+	if (pthread_create(&thread, NULL, announce_elsewhere, t) || pthread_join(thread, NULL))
+		tap_bail("no thread");
+	p->err |= umadv_sim_sync(p->adv);
+}
+
+/* Something that other iterations do not do; `known`: activations that are written. 1: the iteration ends. */
+static int differ(int known)
+{
+	struct tensor *y = &p->y[test_random(&p->random, (uint32_t)known + 1)],
+		      *w = &p->w[test_random(&p->random, LAYERS)];
+
+	switch (test_random(&p->random, p->threads ? 8 : 7)) {
+	case 0:
+		look(y);
+		return 0;
+	case 1:
+		run(NULL, "extra", (struct job){&p->extra, {y, w, y}, .factor = 0.3f}, 1);
+		return 0;
+	case 2:
+		run(NULL, "extra", (struct job){w, {y, y, y}, .factor = 0.01f, .adds = 1}, 0);
+		return 0;
+	case 3: /* on another stream, after all work */
+		p->err |= umadv_sim_sync(p->adv);
+		run(p->other, "extra", (struct job){&p->extra, {y, w, w}, .factor = 0.2f}, 1);
+		p->err |= umadv_sim_sync(p->adv);
+		return 0;
+	case 4: /* a weight is another tensor from now on */
+		p->err |= umadv_free(p->adv, w->at);
+		birth(w, "w");
+		p->err |= umadv_host(p->adv, "fill", UMADV_USES(UMADV_WRITE(w->at)));
+		p->err |= umadv_sim_sync(p->adv);
+		fill(w, 0.25f);
+		return 0;
+	case 5:
+		p->err |= umadv_forget_stream(p->adv, NULL);
+		return 0;
+	case 7:
+		call_elsewhere(y);
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+static void iteration(void)
+{
+	int i, born = 0, ends = 0;
+
+	p->err |= umadv_iter(p->adv, NULL);
+	for (i = 0; i < LAYERS && !ends; i++) {
+		int from = i > 2 && i % 4 == 3 ? i - 2 : i;
+
+		if (p->by_iteration) {
+			birth(&p->y[i + 1], "y");
+			born = i + 1;
+		}
+		run(NULL, "forward", (struct job){&p->y[i + 1], {&p->y[i], &p->w[i], &p->y[from]}, .factor = 0.7f},
+		    i % 5 != 4);
+		ends = one_in(p->diverge) && differ(i + 1);
+	}
+	if (!ends)
+		run(NULL, "loss", (struct job){&p->g[0], {&p->y[LAYERS], &p->y[LAYERS], &p->w[0]}, .factor = 0.9f}, 1);
+	for (i = LAYERS - 1; i >= 0 && !ends; i--) {
+		struct tensor *from = &p->g[(LAYERS - 1 - i) % 2], *to = &p->g[(LAYERS - i) % 2];
+
+		run(NULL, "backward", (struct job){to, {from, &p->y[i], &p->y[i + 1]}, .factor = 0.8f}, 1);
+		run(NULL, "update", (struct job){&p->w[i], {from, &p->y[i], to}, .factor = 0.01f, .adds = 1}, 0);
+		if (p->by_iteration) {
+			p->err |= umadv_free(p->adv, p->y[i + 1].at);
+			born = i;
+		}
+		ends = one_in(p->diverge) && differ(i);
+	}
+	for (; born; born--)
+		p->err |= umadv_free(p->adv, p->y[born].at);
+}
+
+static void open_program(double ratio)
+{
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct umadv_options o;
+	struct um_gpu *gpu;
+
+	umadv_options_init(&o);
+	o.device = UMADV_DEVICE_SIM;
+	o.budget = (uint64_t)((2 * LAYERS + 4) * (double)BYTES / ratio) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+	o.log_level = UMADV_LOG_ERROR;
+	struct um_sim_options so = {.profile = v100, .capacity = o.budget, .backed = 1, .poison = 1};
+
+	if (um_sim_open(&gpu, &so))
+		tap_bail("no device");
+	sim = gpu->api;
+	api = *sim;
+	api.cudaMemPrefetchAsync = prefetch;
+	gpu->api = &api;
+	if (gpu->api->cudaStreamCreateWithFlags(gpu, &p->other, 1))
+		tap_bail("no stream");
+	if (um_context_open(&p->adv, &o, gpu, v100))
+		tap_bail("no context");
+	if (p->plan)
+		p->err |= umadv_load_plan(p->adv, p->plan);
+}
+
+static struct umadv_stats play(uint64_t seed, double ratio)
+{
+	struct umadv_stats stats = {.struct_size = sizeof stats};
+
+	p->random = seed;
+	open_program(ratio);
+	for (int i = 0; i < LAYERS; i++) {
+		birth(&p->w[i], "w");
+		fill(&p->w[i], 0.5f + (float)i / LAYERS);
+	}
+	for (int i = 0; i <= LAYERS; i++)
+		if (!i || !p->by_iteration)
+			birth(&p->y[i], "y");
+	fill(&p->y[0], -0.5f);
+	birth(&p->g[0], "g");
+	birth(&p->g[1], "g");
+	birth(&p->extra, "extra");
+	for (int i = 0; i < ITERATIONS; i++)
+		iteration();
+	for (int i = 0; i < LAYERS; i++)
+		look(&p->w[i]);
+	if (p->save)
+		p->err |= umadv_save_plan(p->adv, p->save);
+	umadv_stats_get(p->adv, &stats);
+	umadv_close(p->adv);
+	for (int i = 0; i <= LAYERS; i++)
+		free(p->y[i].is);
+	for (int i = 0; i < LAYERS; i++)
+		free(p->w[i].is);
+	free(p->g[0].is);
+	free(p->g[1].is);
+	free(p->extra.is);
+	return stats;
+}
+
+static void begin(void)
+{
+	memset(p, 0, sizeof *p);
+}
+
+static void test_ratios(void)
+{
+	static const double ratios[] = {1.5, 2, 3};
+
+	for (int i = 0; i < 3; i++) {
+		struct umadv_stats s;
+
+		begin();
+		s = play(1, ratios[i]);
+		ok(s.relaunches > 0, "with 1 / %g of the memory ops are launched again (%llu)", ratios[i],
+		   (unsigned long long)s.relaunches);
+		is_int((long)p->wrong, 0, "all numbers are right");
+		is_int(p->err, 0, "no call fails");
+	}
+}
+
+static void test_failures(void)
+{
+	struct umadv_stats s;
+
+	begin();
+	p->fail_launches = 5;
+	s = play(2, 2);
+	ok(s.relaunch_errors > 0, "some launches fail");
+	is_int((long)p->wrong, 0, "all numbers are right, since they are tried again");
+	is_int(p->err, 0, "no call fails");
+	ok(s.relaunches < 30, "soon nothing is launched again (%llu)", (unsigned long long)s.relaunches);
+}
+
+static void test_saved(void)
+{
+	char path[] = "/tmp/test_relaunches.XXXXXX";
+	int fd = mkstemp(path);
+	struct umadv_stats first, again;
+
+	begin();
+	p->save = path;
+	first = play(3, 2);
+	is_int(p->err, 0, "a plan with relaunches is saved");
+	begin();
+	p->plan = path;
+	again = play(3, 2);
+	is_int(p->err, 0, "it is loaded");
+	is_int((long)p->wrong, 0, "all numbers are right");
+	ok(again.relaunches > first.relaunches, "ops are launched again earlier (%llu, %llu)",
+	   (unsigned long long)first.relaunches, (unsigned long long)again.relaunches);
+	close(fd);
+	unlink(path);
+}
+
+static void test_random_programs(void)
+{
+	const char *text = getenv("UM_TEST_PROGRAMS");
+	uint64_t n = text ? strtoull(text, NULL, 10) : 24, wrong = 0, again = 0, errors = 0, failed = 0;
+
+	for (uint64_t seed = 0; seed < n; seed++) {
+		begin();
+		p->diverge = seed % 3 ? 20 << seed % 4 : 0;
+		p->fail_launches = seed % 4 == 1 ? 40 : 0;
+		p->fail_hints = seed % 5 == 2 ? 10 : 0;
+		p->by_iteration = seed % 2;
+		p->threads = seed % 6 == 5;
+		struct umadv_stats s = play(seed, 1.25 + (double)(seed % 8) / 4);
+
+		if (p->wrong || p->err)
+			diag("seed %llu: %llu wrong numbers, error %d", (unsigned long long)seed,
+			     (unsigned long long)p->wrong, p->err);
+		wrong += p->wrong;
+		errors += p->err != 0;
+		again += s.relaunches;
+		failed += s.relaunch_errors;
+	}
+	is_int((long)wrong, 0, "%llu random programs compute the right numbers", (unsigned long long)n);
+	is_int((long)errors, 0, "no call fails");
+	ok(again > n, "ops are launched again (%llu)", (unsigned long long)again);
+	ok(failed > 0, "and some of these launches fail (%llu)", (unsigned long long)failed);
+}
+
+int main(void)
+{
+	p = calloc(1, sizeof *p);
+	test_ratios();
+	test_failures();
+	test_saved();
+	test_random_programs();
+	free(p);
+	return tap_done();
+}
