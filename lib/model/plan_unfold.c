@@ -131,8 +131,9 @@ static int add_launch(struct unfolding *w, const struct um_sched_op *op)
 {
 	struct um_sched_op x = *op;
 
-	x.name = strdup(op->name);
-	if (x.name && !um_vec_push(&w->out->plan.sched.ops, x))
+	if (op->name && !(x.name = strdup(op->name))) /* an op may have none */
+		return -ENOMEM;
+	if (!um_vec_push(&w->out->plan.sched.ops, x))
 		return 0;
 	free(x.name);
 	return -ENOMEM;

@@ -52,7 +52,7 @@ static void test_registers(void)
 	int calls = 0, is;
 	struct argument a = {&calls, 0};
 	const struct um_closure *c;
-	void *x, *y, *z;
+	void *x = NULL, *y = NULL, *z = NULL;
 
 	is = umadv_alloc(adv, &x, BYTES, "x", UMADV_OTHER) || umadv_alloc(adv, &y, BYTES, "y", UMADV_OTHER) ||
 	     umadv_alloc(adv, &z, BYTES, "z", UMADV_OTHER) || umadv_iter(adv, NULL);
