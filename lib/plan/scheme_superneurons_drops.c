@@ -15,7 +15,7 @@
 
 static int is_checkpoint(const char *name)
 {
-	return um_scheme_is_product(name) || strncmp(name, "add", 3) == 0 || strncmp(name, "cat", 3) == 0;
+	return name && (um_scheme_is_product(name) || strncmp(name, "add", 3) == 0 || strncmp(name, "cat", 3) == 0);
 }
 
 /* Bytes of the ranges that an op uses. */
