@@ -64,11 +64,12 @@ static const struct um_predictor_use *find_own(const struct um_predictor *p, con
 	return best;
 }
 
-/* What happens to the tensor of a use of the latest op if that repeats an earlier one, of this tensor or another. */
-static struct um_predicted_next as_after(const struct um_predictor *p, const struct um_predictor_use *was)
+/* What happens to the tensor of a use of the latest op if that repeats an earlier one, of this tensor or another.
+ * `next`: the use after that one, NULL: there is none. */
+static struct um_predicted_next as_after(const struct um_predictor *p, const struct um_predictor_use *was,
+					 const struct um_predictor_use *next)
 {
-	const struct um_predictor_use *next = next_of_part(p, was);
-	uint64_t freed = freed_after(p, was), op = next ? next->op : freed;
+	uint64_t op = next ? next->op : freed_after(p, was);
 
 	if (!op)
 		return (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
@@ -86,15 +87,16 @@ static struct um_predicted_next next_of_use(const struct um_predictor *p, uint32
 	if (!p->match)
 		return (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
 	was = find_own(p, now);
-	if (was && next_of_part(p, was))
-		return as_after(p, was);
+	next = was ? next_of_part(p, was) : NULL;
+	if (next)
+		return as_after(p, was, next);
 	was = um_predictor_use_at(p, um_predictor_op_at(p, p->match)->first_use + k);
 	next = next_of_part(p, was);
 	if (!next && now->score < UM_SCORE_SURE)
 		return gap;
 	if (next && next->score < UM_SCORE_SURE && node->gap) /* another tensor may take the part then */
 		return gap;
-	return as_after(p, was);
+	return as_after(p, was, next);
 }
 
 void um_predictor_expect(struct um_predictor *p)
@@ -118,10 +120,11 @@ void um_predictor_expect_stray(struct um_predictor *p)
 
 	for (uint32_t k = 0; k < now->n_uses; k++) {
 		const struct um_predictor_use *u = um_predictor_use_at(p, now->first_use + k), *was = find_own(p, u);
+		const struct um_predictor_use *next = was ? next_of_part(p, was) : NULL;
 		struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
 
-		if (was && next_of_part(p, was))
-			node->next = as_after(p, was);
+		if (next)
+			node->next = as_after(p, was, next);
 		else if (node->next.op <= p->n_ops || node->next.op >= UM_PREDICTOR_UNKNOWN)
 			node->next = (struct um_predicted_next){after_gap(p, node), 0};
 	}

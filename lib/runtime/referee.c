@@ -6,7 +6,7 @@
 #define COLD 2 /* iterations of the program that are no samples: it allocates memory on the host, too */
 #define AFTER 4 /* iterations after a trial that count as part of its cost */
 #define LATE 256 /* iterations without a measurement, after which a trial ends */
-#define HOPELESS 2 /* a first iteration without hints that takes so many times as long needs no others */
+#define HOPELESS 2 /* usual times; a first iteration without hints that takes longer ends their trial */
 #define UNKNOWN_COST 2 /* iterations that a trial is expected to cost */
 
 /* Iterations of one kind in a row that are no samples: the device still has what the kind before left there. */

@@ -107,7 +107,8 @@ void um_referee_init(struct um_referee *r, int on);
 /* The entry of an iteration that has ended. If it has no bound yet, um_referee_add comes next. */
 struct um_referee_key *um_referee_meet(struct um_referee *r, uint64_t signature);
 
-/* Sets the bound. The entry of iterations with so many ops that are met for the first time. */
+/* Sets the bound of an entry met for the first time. Returns the entry that such iterations of `n_ops` ops share;
+ * `*scale` is that of their mark. */
 struct um_referee_key *um_referee_add(struct um_referee *r, struct um_referee_key *k, uint64_t fault_ns, size_t n_ops,
 				      double *scale);
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define FAULT_COPIES 5 /* a page fault and the eviction for it take less than so many copies of their block */
+#define FAULT_COPIES 5 /* copies of a block: a page fault and the eviction for it take less time */
 
 struct um_executor_counts um_replan_counts(const struct um_replan *r)
 {

@@ -3,36 +3,7 @@
  * The proof: figures worked by hand, and each way to be unsound. A byte is a nanosecond on the link, in both
  * directions.
  */
-#include "fixture/plan_fixture.h"
-#include "tap.h"
-
-static struct um_plan p;
-static struct um_plan_figures f;
-static char why[240];
-
-static void begin(uint64_t budget)
-{
-	um_plan_fini(&p);
-	um_plan_init(&p);
-	p.budget = budget;
-	p.h2d = p.d2h = 1000000000;
-}
-
-static int check(void)
-{
-	memset(&f, 0, sizeof f);
-	why[0] = '\0';
-	return um_plan_check(&p, &f, why, sizeof why);
-}
-
-static void refused(const char *text, const char *name)
-{
-	int err = check();
-
-	ok(err == -EINVAL && strstr(why, text), "%s", name);
-	if (err != -EINVAL || !strstr(why, text))
-		diag("  %d: %s", err, why);
-}
+#include "fixture/plan_proof.h"
 
 /* Two slots of 100 bytes, one op each; both fit. */
 static void everything_fits(void)

@@ -3,45 +3,7 @@
  * The proof of plans with relaunches: figures worked by hand, and each way to end with other content than without
  * hints. A byte is a nanosecond on the link, in both directions.
  */
-#include "fixture/plan_fixture.h"
-#include "tap.h"
-
-static struct um_plan p;
-static struct um_plan_figures f;
-static char why[240];
-
-static void begin(uint64_t budget)
-{
-	um_plan_fini(&p);
-	um_plan_init(&p);
-	p.budget = budget;
-	p.h2d = p.d2h = 1000000000;
-}
-
-static int check(void)
-{
-	memset(&f, 0, sizeof f);
-	why[0] = '\0';
-	return um_plan_check(&p, &f, why, sizeof why);
-}
-
-static void sound(const char *name)
-{
-	int err = check();
-
-	ok(err == 0, "%s", name);
-	if (err)
-		diag("  %d: %s", err, why);
-}
-
-static void refused(const char *text, const char *name)
-{
-	int err = check();
-
-	ok(err == -EINVAL && strstr(why, text), "%s", name);
-	if (err != -EINVAL || !strstr(why, text))
-		diag("  %d: %s", err, why);
-}
+#include "fixture/plan_proof.h"
 
 /* Slot 1 is made from slot 0 and used by the last op; slot 2 needs its room in between. */
 static void make_again(uint64_t budget)

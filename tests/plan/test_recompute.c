@@ -174,19 +174,25 @@ static uint64_t seed_step(void)
 	return (uint64_t)tap_step(5);
 }
 
+/* A program by chance, with memory for three to six eighths of it. */
+static struct um_plan_request request_by_chance(struct um_schedule *s, uint64_t seed)
+{
+	uint64_t draw = seed;
+
+	fx_net(s, seed);
+	return fx_request(s, fx_peak(s) / 8 * (3 + fx_draw(&draw, 4)));
+}
+
 static void by_chance(void)
 {
 	int n = 0, faster = 0, slower = 0, unsound = 0, other = 0, wrong_place = 0;
 
 	for (uint64_t seed = 1; seed <= last_seed(); seed += seed_step()) {
 		struct um_schedule s = {0};
+		struct um_plan_request r = request_by_chance(&s, seed);
 		struct um_plan swaps, twin;
-		uint64_t draw = seed;
-		struct um_plan_request r;
 		int err, with;
 
-		fx_net(&s, seed);
-		r = fx_request(&s, fx_peak(&s) / 8 * (3 + fx_draw(&draw, 4)));
 		err = build(&r, &swaps);
 		r.recompute = 1;
 		with = build(&r, &p);
@@ -244,11 +250,8 @@ static void in_place(void)
 
 	for (uint64_t seed = 1; seed <= last_seed(); seed += seed_step(), of++) {
 		struct um_schedule s = {0};
-		struct um_plan_request r;
-		uint64_t draw = seed;
+		struct um_plan_request r = request_by_chance(&s, seed);
 
-		fx_net(&s, seed);
-		r = fx_request(&s, fx_peak(&s) / 8 * (3 + fx_draw(&draw, 4)));
 		r.recompute = r.in_place = 1;
 		unsound += build(&r, &p) == -1;
 		n += relaunches(&p) > 0;

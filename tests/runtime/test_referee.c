@@ -19,7 +19,7 @@ struct program {
 	struct um_referee referee;
 	double ns[KEYS][UM_REFEREE_KINDS]; /* time of an iteration */
 	double noise; /* the time varies by up to this part */
-	unsigned keys, every; /* the key changes after so many iterations */
+	unsigned keys, every; /* number of keys; iterations until the key changes */
 	unsigned delay; /* iterations that the host is ahead of the device */
 	int no_plan;
 	int distinct; /* no two iterations have the same signature; their times and bounds differ */

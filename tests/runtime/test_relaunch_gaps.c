@@ -9,19 +9,27 @@
 
 #include <errno.h>
 
-/* Builds a chain: x is read by f, which writes y; y is read twice, and f is launched again before the second time. */
+/* A chain: "input" writes slot x, f reads x and writes y, which is read twice; f is launched again before the second
+ * time. */
 struct chain {
 	struct um_schedule s;
 	uint32_t x, y;
 	uint32_t again[8];
 };
 
-static void init(struct chain *c, int32_t death_of_x)
+/* `f`, `g`, `h`: the uses of these ops. */
+static void init(struct chain *c, int32_t death_of_x, const char *f, const char *g, const char *h)
 {
 	memset(c, 0, sizeof *c);
 	um_schedule_init(&c->s);
 	c->x = fx_slot(&c->s, FX_MIB, 0, death_of_x);
 	c->y = fx_slot(&c->s, FX_MIB, 1, 5);
+	fx_op(&c->s, "input", 1, "w0");
+	fx_op(&c->s, "f", 1, f);
+	fx_op(&c->s, "g", 1, g);
+	fx_op(&c->s, "f", 1, f);
+	fx_op(&c->s, "h", 1, h);
+	c->again[3] = 2;
 }
 
 static int build(struct chain *c, struct um_relaunches *r)
@@ -41,13 +49,7 @@ static void test_gap(void)
 	struct um_relaunches r;
 	struct chain c;
 
-	init(&c, 5);
-	fx_op(&c.s, "input", 1, "w0");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "g", 1, "r1");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "h", 1, "r0 r1");
-	c.again[3] = 2;
+	init(&c, 5, "r0 w1", "r1", "r0 r1");
 	is_int(build(&c, &r), 0, "a relaunch that may come at any time is accepted");
 	is_int((long)r.gaps.n, 1, "it ends a gap");
 	is_int(r.gaps.at[0].slot, (long)c.y, "of the slot that it writes");
@@ -69,50 +71,16 @@ static void test_refusals(void)
 {
 	struct chain c;
 
-	init(&c, 5);
-	fx_op(&c.s, "input", 1, "w0");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "g", 1, "r1 u0");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "h", 1, "r1");
-	c.again[3] = 2;
+	init(&c, 5, "r0 w1", "r1 u0", "r1");
 	refused(&c, "its input was written since");
-
-	init(&c, 5);
-	fx_op(&c.s, "input", 1, "w0");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "g", 1, "u1");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "h", 1, "r1");
-	c.again[3] = 2;
+	init(&c, 5, "r0 w1", "u1", "r1");
 	refused(&c, "two ops write its output");
-
-	init(&c, 3);
-	fx_op(&c.s, "input", 1, "w0");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "g", 1, "r1");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "h", 1, "r1");
-	c.again[3] = 2;
+	init(&c, 3, "r0 w1", "r1", "r1");
 	refused(&c, "its input was freed");
-
-	init(&c, 5);
-	fx_op(&c.s, "input", 1, "w0");
-	fx_op(&c.s, "f", 1, "r0 w1@0+512");
-	fx_op(&c.s, "g", 1, "r1");
-	fx_op(&c.s, "f", 1, "r0 w1@0+512");
-	fx_op(&c.s, "h", 1, "r1");
-	c.again[3] = 2;
+	init(&c, 5, "r0 w1@0+512", "r1", "r1");
 	refused(&c, "it writes a part of its output");
-
-	init(&c, 5);
-	fx_op(&c.s, "input", 1, "w0");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "g", 1, "r1");
-	fx_op(&c.s, "f", 1, "r0 w1");
-	fx_op(&c.s, "h", 1, "r1");
+	init(&c, 5, "r0 w1", "r1", "r1");
 	c.s.ops.at[2].stream = 1;
-	c.again[3] = 2;
 	refused(&c, "ops are on several streams");
 }
 
@@ -122,8 +90,10 @@ static void test_order(void)
 	struct um_relaunches r;
 	struct chain c;
 
-	init(&c, 7);
-	c.s.slots.at[c.y].death = 7;
+	memset(&c, 0, sizeof c);
+	um_schedule_init(&c.s);
+	fx_slot(&c.s, FX_MIB, 0, 7);
+	fx_slot(&c.s, FX_MIB, 1, 7);
 	fx_slot(&c.s, FX_MIB, 2, 7);
 	fx_op(&c.s, "input", 1, "w0");
 	fx_op(&c.s, "f", 1, "r0 w1");

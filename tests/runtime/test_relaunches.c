@@ -45,7 +45,7 @@ struct program {
 	struct tensor y[LAYERS + 1], w[LAYERS], g[2], extra;
 	struct job jobs[MOST_JOBS];
 	uint32_t n_jobs;
-	unsigned fail_launches, fail_hints, diverge; /* one in so many; 0: none */
+	unsigned fail_launches, fail_hints, diverge; /* the chance of each is one in this; 0: none */
 	int by_iteration; /* activations are born in each iteration */
 	int threads; /* a second thread may call */
 	const char *plan, *save; /* files: to begin with, to write; or NULL */
