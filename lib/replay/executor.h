@@ -155,6 +155,11 @@ struct um_executor_room um_executor_room_now(const struct um_executor *ex);
  * into their memory waits for. 0 or -EAGAIN. */
 int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams, int ahead,
 		     struct um_executor_room *room);
+/* The op at hand overwrites these blocks, which are not resident, as a whole: discards their content, so that a
+ * prefetch, which waits for `*room`, copies nothing. `*marked`: the streams with a mark after the ops launched so far,
+ * a bit each. 1; 0: the content may be needed; -EAGAIN. */
+int um_executor_overwrite(struct um_executor *ex, uint64_t addr, uint64_t bytes, unsigned *marked,
+			  struct um_executor_room *room);
 /* Prefetches blocks, for the op at hand or, `ahead`, for one that may come. `*in`: the number of
  * prefetches with this one. 0 or -EAGAIN. */
 int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,

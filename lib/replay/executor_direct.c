@@ -57,6 +57,24 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
 	return err;
 }
 
+int um_executor_overwrite(struct um_executor *ex, uint64_t addr, uint64_t bytes, unsigned *marked,
+			  struct um_executor_room *room)
+{
+	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
+	struct um_lanes *l = &ex->lanes;
+
+	if (!r.bytes || !ex->gpu->caps.discard || !um_executor_may_discard(ex, r.addr, r.bytes, UM_OP_WAITS))
+		return 0;
+	um_lanes_begin_source(l, UM_HINT_ANNOUNCED);
+	if (l->results.listener.report && um_lanes_expect(l, UM_ACTION_DISCARD, ex->number))
+		return -EAGAIN;
+	if (um_executor_drop(ex, UM_ACTION_DISCARD, r, um_lanes_in_done(l), 0, marked, UM_OP_WAITS))
+		return -EAGAIN;
+	*room = um_executor_room_now(ex);
+	ex->unpoked = 1;
+	return 1;
+}
+
 int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
 		      const struct um_executor_room *room, uint32_t *in)
 {

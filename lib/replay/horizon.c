@@ -21,7 +21,10 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 	h->host = *host;
 	h->credit = CREDIT_MOST;
 	h->freed = calloc(host->capacity + 1, sizeof *h->freed);
-	h->gone = calloc(UM_HORIZON_GONE, sizeof *h->gone);
+	h->n_gone = UM_HORIZON_GONE_LEAST;
+	while (h->n_gone < 4 * host->capacity && h->n_gone < UM_HORIZON_GONE_MOST)
+		h->n_gone *= 2;
+	h->gone = calloc(h->n_gone, sizeof *h->gone);
 	if (um_horizon_blocks_init(&h->blocks, host->capacity) || !h->freed || !h->gone)
 		return -ENOMEM;
 	return 0;
@@ -47,7 +50,7 @@ void um_horizon_forget(struct um_horizon *h)
 	h->scanned = h->peak = 0;
 	memset(h->marked, 0, sizeof h->marked);
 	h->epoch = um_executor_epoch(h->host.executor);
-	h->before = um_executor_room_now(h->host.executor);
+	h->before = h->overwritten = um_executor_room_now(h->host.executor);
 }
 
 static void recall_block(void *user, uint64_t addr)
@@ -146,17 +149,36 @@ static void pin(struct um_horizon *h, const struct um_use *u)
 	}
 }
 
+/* The op overwrites this block, which was evicted: the old content is discarded, so that a prefetch copies nothing. It
+ * may be of a tensor that was freed. 0 or -EAGAIN. */
+static int forget_content(struct um_horizon *h, const struct um_use *u, uint64_t addr, unsigned *marked)
+{
+	uint64_t begin = u->tensor->addr + u->off;
+	int err;
+
+	if (u->access & UM_READ || u->touched < u->bytes || addr < begin || addr + UM_BLOCK_BYTES > begin + u->bytes ||
+	    !um_horizon_on_host(h, addr))
+		return 0;
+	err = um_executor_overwrite(h->host.executor, addr, UM_BLOCK_BYTES, marked, &h->overwritten);
+	return err < 0 ? err : 0;
+}
+
 /* Requests the missing ones of the blocks that `bytes` from its beginning lie in. What finds no room is left to page
  * faults. 0 or -EAGAIN. */
 static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 {
 	uint64_t begin = u->tensor->addr + u->off;
 	struct um_horizon_run r = {0};
+	unsigned marked = 0;
 	int err = 0;
 
-	for (uint64_t a = um_block_of(begin); a < begin + bytes && !err; a += UM_BLOCK_BYTES)
-		if (!um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+	for (uint64_t a = um_block_of(begin); a < begin + bytes && !err; a += UM_BLOCK_BYTES) {
+		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+			continue;
+		err = forget_content(h, u, a, &marked);
+		if (!err)
 			err = um_horizon_bring(h, &r, a, um_horizon_current(h));
+	}
 	return err == -EAGAIN ? err : um_horizon_request(h, &r);
 }
 
@@ -212,6 +234,7 @@ static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 		next = whole ? own : h->host.next(h->host.user, a);
 		um_horizon_blocks_set_next(&h->blocks, b, next.op);
 		b->dies = next.freed;
+		b->overwritten = whole && next.overwritten;
 		um_horizon_blocks_set_near(&h->blocks, b, !b->dies && b->next <= h->scanned);
 		b->last = op;
 		b->streams |= 1u << h->stream;

@@ -27,7 +27,8 @@
 #include "replay/predictor.h"
 
 #define UM_HORIZON_MOST (1u << 20) /* blocks: bounds memory */
-#define UM_HORIZON_GONE 4096u /* a power of two */
+#define UM_HORIZON_GONE_LEAST 4096u /* powers of two */
+#define UM_HORIZON_GONE_MOST (1u << 17)
 
 /* Pointers are borrowed. */
 struct um_horizon_host {
@@ -50,19 +51,29 @@ struct um_horizon_sparse {
 	uint64_t more; /* and that one more op may make resident */
 };
 
+/* The latest eviction of a block with this hash. */
+struct um_horizon_gone {
+	struct um_executor_room room; /* number of the eviction */
+	uint64_t addr;
+	int copied; /* its content is on the host */
+};
+
 struct um_horizon {
 	struct um_horizon_host host;
 	struct um_horizon_blocks blocks;
 	struct um_executor_room *freed; /* ring of `capacity`: by number of the eviction */
-	struct um_executor_room *gone; /* by hash of the address: of the latest evictions of such blocks */
+	struct um_horizon_gone *gone; /* by hash of the address */
+	uint64_t n_gone; /* a power of two */
 	uint32_t epoch; /* of the executor: requests of earlier ones were dropped */
 	struct um_executor_room before; /* evictions requested before the table was begun */
+	struct um_executor_room overwritten; /* discards of content that ops overwrite */
 	struct um_horizon_sparse sparse[UM_HORIZON_SPARSE];
 	uint32_t n_sparse;
 	uint64_t reserve; /* blocks that are left to them */
 	int partial; /* page faults of announced ops made blocks resident that are not in the table */
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
+	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
 	int64_t credit; /* blocks and ops that may be scanned */
 	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */

@@ -10,7 +10,9 @@
 
 #include "replay/paged_op.h"
 
-#define EARLY_BLOCKS 4 /* the backlog of the link that is kept at the end of the op at hand */
+#define EARLY_BLOCKS 4 /* the backlog of the link that is kept at the end of the op at hand, */
+#define EARLY_BIRTH 1 /* and that of prefetches if one of the next ops bears a tensor */
+#define BIRTH_OPS 8 /* that are looked at for that */
 #define SPARE_BLOCKS 16 /* that are evicted for the next op, */
 #define SPARE_SHARE 32 /* and at most this share of the budget */
 #define NEXT_OPS 2 /* for whose births live blocks are evicted, whatever the backlog */
@@ -42,13 +44,25 @@ static int64_t excess_until(const struct um_horizon *h, uint64_t op)
 
 /* --- scan --------------------------------------------------------------------------------------------------------- */
 
-/* Op number `scanned` uses this block. */
-static void scan_block(struct um_horizon *h, uint64_t addr)
+/* Does the op overwrite all of this block? */
+static int overwrites(const struct um_predicted_use *u, uint64_t addr)
+{
+	uint64_t begin = u->tensor->addr + u->off;
+
+	return u->overwrites && addr >= begin && addr + UM_BLOCK_BYTES <= begin + u->bytes;
+}
+
+/* Op number `scanned` uses this block. A block that it overwrites is not prefetched ahead: once the op is announced,
+ * the content can be discarded, and is not copied. */
+static void scan_block(struct um_horizon *h, uint64_t addr, int overwritten)
 {
 	struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
 
 	if (!b) {
-		um_horizon_blocks_miss(&h->blocks, addr, h->scanned);
+		if (overwritten)
+			h->unbrought++;
+		else
+			um_horizon_blocks_miss(&h->blocks, addr, h->scanned);
 		return;
 	}
 	if (b->state == UM_BLOCK_MISSED || !um_horizon_block_live(b))
@@ -56,6 +70,8 @@ static void scan_block(struct um_horizon *h, uint64_t addr)
 	um_horizon_blocks_set_near(&h->blocks, b, 1);
 	if (h->scanned < b->next || b->dies)
 		um_horizon_blocks_set_next(&h->blocks, b, h->scanned);
+	if (h->scanned == b->next)
+		b->overwritten = overwritten;
 }
 
 static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
@@ -73,7 +89,7 @@ static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
 		begin = u.tensor->addr + u.off;
 		h->credit -= (int64_t)(u.bytes / UM_BLOCK_BYTES) + 1;
 		for (uint64_t a = um_block_of(begin); a < begin + u.bytes; a += UM_BLOCK_BYTES)
-			scan_block(h, a);
+			scan_block(h, a, overwrites(&u, a));
 	}
 }
 
@@ -83,7 +99,7 @@ static int window_fits(const struct um_horizon *h)
 	const struct um_predictor *p = h->host.predictor;
 	uint64_t most = um_horizon_capacity(h), ops = um_predictor_peak(p, later_by(h, h->scanned + 1));
 	int64_t growth = um_predictor_growth(p, ops);
-	uint64_t used = h->blocks.n_near + h->blocks.n[UM_BLOCK_MISSED];
+	uint64_t used = h->blocks.n_near + h->blocks.n[UM_BLOCK_MISSED] + h->unbrought;
 
 	return used + (growth > 0 ? (uint64_t)growth / UM_BLOCK_BYTES : 0) < most - most / 16;
 }
@@ -98,7 +114,7 @@ static void scan(struct um_horizon *h)
 	if (h->scanned < p->n_ops || p->jumped || h->scan_again <= p->n_ops) {
 		um_horizon_blocks_begin(&h->blocks, p->n_ops + 1);
 		h->scanned = p->n_ops;
-		h->scan_again = 0;
+		h->scan_again = h->unbrought = 0;
 	}
 	um_horizon_blocks_pass(&h->blocks, p->n_ops + 1);
 	while (h->credit > 0 && h->blocks.n[UM_BLOCK_MISSED] < UM_HORIZON_MISSED / 2 &&
@@ -111,13 +127,33 @@ static void scan(struct um_horizon *h)
 
 /* --- prefetches --------------------------------------------------------------------------------------------------- */
 
-/* Is there room for one more block from now on until op number `op`? Or, if there is none, would that op have to
- * displace a block in any case? */
+/* Is there room for one more block from now on until op number `op`? Or would that op have to displace a block in any
+ * case? */
 static int may_bring(const struct um_horizon *h, uint64_t op)
 {
 	const int64_t one = UM_BLOCK_BYTES;
 
-	return excess_until(h, op) + one <= 0 || excess_at(h, op) + one > 0;
+	if (excess_at(h, op) + one > 0)
+		return 1;
+	return um_horizon_blocks_live(&h->blocks) < um_horizon_capacity(h) && excess_until(h, op) + one <= 0;
+}
+
+/* The backlog of prefetches at the end of the op at hand. Blocks of a tensor to be born queue after it. */
+static int64_t early_ns(const struct um_horizon *h)
+{
+	const struct um_predictor *p = h->host.predictor;
+	const int64_t least = EARLY_BIRTH * h->host.in_ns, most = EARLY_BLOCKS * h->host.in_ns;
+	const struct um_predictor_op *op;
+
+	for (uint64_t i = 1; i <= BIRTH_OPS && (op = um_predictor_ahead(p, i)); i++) {
+		int64_t until = (int64_t)um_predictor_until(p, i);
+
+		if (until >= most)
+			break;
+		if (um_predictor_unborn(p, op) >= UM_BLOCK_BYTES)
+			return until > least ? until : least;
+	}
+	return most;
 }
 
 /* Prefetches missed blocks while the link is idle. The op at hand ends at `end`. 0 or -EAGAIN. */
@@ -126,7 +162,8 @@ static int prefetch(struct um_horizon *h, int64_t end)
 	struct um_horizon_run r = {0};
 	int err = 0;
 
-	while (h->blocks.n[UM_BLOCK_MISSED] && !err && h->in_free <= end + EARLY_BLOCKS * h->host.in_ns) {
+	end += early_ns(h);
+	while (h->blocks.n[UM_BLOCK_MISSED] && !err && h->in_free <= end) {
 		const struct um_horizon_block *b = um_horizon_blocks_first_missed(&h->blocks);
 
 		if (!may_bring(h, b->next))
@@ -134,6 +171,48 @@ static int prefetch(struct um_horizon *h, int64_t end)
 		err = um_horizon_bring(h, &r, b->addr, b->next);
 	}
 	return err == -EAGAIN ? err : um_horizon_request(h, &r);
+}
+
+/* --- the next op -------------------------------------------------------------------------------------------------- */
+
+struct next_op {
+	int64_t begins; /* ns, estimated */
+	uint64_t missed; /* blocks that are not resident, of those that it reads */
+	uint64_t overwritten; /* of those that it overwrites */
+};
+
+static void add_block(const struct um_horizon *h, uint64_t addr, int overwritten, struct next_op *next)
+{
+	const struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
+
+	if (um_horizon_block_resident(b))
+		next->begins = b->arrives > next->begins ? b->arrives : next->begins;
+	else if (overwritten)
+		next->overwritten++;
+	else
+		next->missed++;
+}
+
+/* The op at hand ends at `end`. */
+static struct next_op find_next(const struct um_horizon *h, int64_t end)
+{
+	const struct um_predictor *p = h->host.predictor;
+	const struct um_predictor_op *op = um_predictor_ahead(p, 1);
+	struct next_op next = {.begins = end};
+	struct um_predicted_use u;
+	int64_t arrives;
+
+	for (uint32_t k = 0; op && k < op->n_uses; k++) {
+		if (!um_predictor_use_of(p, op, k, &u) || !u.sure)
+			continue;
+		for (uint64_t a = um_block_of(u.tensor->addr + u.off); a < u.tensor->addr + u.off + u.bytes;
+		     a += UM_BLOCK_BYTES)
+			add_block(h, a, overwrites(&u, a), &next);
+	}
+	arrives = h->in_free + (int64_t)next.missed * h->host.in_ns;
+	if (next.missed && arrives > next.begins)
+		next.begins = arrives;
+	return next;
 }
 
 /* --- evictions ---------------------------------------------------------------------------------------------------- */
@@ -152,20 +231,20 @@ static int is_next_sure(const struct um_horizon *h)
 }
 
 /* The next op is announced only when the prefetches for this one were submitted: evicts for it now. Blocks without a
- * live tensor in any case; others if it will not fit, or if it is not known
- * what it uses. */
-static int make_spare(struct um_horizon *h, uint64_t n_in)
+ * live tensor in any case; others if it will not fit, or if it is not known what it uses, or for what it overwrites. */
+static int make_spare(struct um_horizon *h, uint64_t n_in, uint64_t overwritten)
 {
 	struct um_horizon_blocks *t = &h->blocks;
-	uint64_t spare = 2 * (h->n_in - n_in), most = um_horizon_capacity(h);
+	uint64_t spare = 2 * (h->n_in - n_in), most = um_horizon_capacity(h), used;
 	int sure = is_next_sure(h), err = 0;
 
 	spare = spare < SPARE_BLOCKS ? spare : SPARE_BLOCKS;
 	spare = spare < most / SPARE_SHARE ? spare : most / SPARE_SHARE;
-	while (!err && um_horizon_blocks_resident(t) + spare > most) {
+	spare = spare > overwritten ? spare : overwritten;
+	while (!err && (used = um_horizon_blocks_resident(t)) + spare > most) {
 		struct um_horizon_block *b = um_horizon_blocks_dead(t);
 
-		if (!b && (!sure || excess_until(h, um_horizon_current(h) + NEXT_OPS) > 0))
+		if (!b && (used + overwritten > most || !sure || excess_until(h, um_horizon_current(h) + NEXT_OPS) > 0))
 			b = um_horizon_blocks_victim(t);
 		if (!b || (um_horizon_block_live(b) && b->next <= h->scanned))
 			break;
@@ -192,7 +271,8 @@ static uint64_t furthest_at(struct um_horizon *h, uint64_t peak)
 	need = (int64_t)um_live_curve_at(&p->live, p->n_ops) + um_predictor_growth(p, ops) -
 	       (int64_t)(um_horizon_capacity(h) * UM_BLOCK_BYTES);
 	if (need > 0)
-		h->furthest = um_predictor_furthest(p, ops, (uint64_t)need);
+		h->furthest =
+			um_predictor_furthest(p, ops, (uint64_t)need, (double)UM_BLOCK_BYTES / (double)h->host.out_ns);
 	return h->furthest;
 }
 
@@ -212,7 +292,7 @@ static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_
 	       (b->next != UM_HORIZON_UNKNOWN && b->next >= furthest_at(h, peak));
 }
 
-/* Evicts what cannot be resident at the coming peak while the link is idle. The op at hand ends at `end`. 0 or
+/* Evicts what cannot be resident at the coming peak while the link is idle. The next op begins at `end`. 0 or
  * -EAGAIN. */
 static int evict_early(struct um_horizon *h, int64_t end)
 {
@@ -231,11 +311,13 @@ static int evict_early(struct um_horizon *h, int64_t end)
 int um_horizon_look_ahead(struct um_horizon *h, uint64_t ns, uint64_t n_in)
 {
 	int64_t end = h->clock + (int64_t)ns;
+	struct next_op next;
 	int err;
 
 	scan(h);
 	err = prefetch(h, end);
+	next = find_next(h, end);
 	if (!err)
-		err = make_spare(h, n_in);
-	return err ? err : evict_early(h, end);
+		err = make_spare(h, n_in, next.overwritten);
+	return err ? err : evict_early(h, next.begins);
 }

@@ -215,7 +215,7 @@ static void leave(struct um_horizon_blocks *t, const struct um_horizon_block *b)
 static void enter_live(struct um_horizon_blocks *t, struct um_horizon_block *b, uint64_t next)
 {
 	b->next = next;
-	b->dies = 0;
+	b->dies = b->overwritten = 0;
 	enter(t, b, next == UM_HORIZON_UNKNOWN ? UM_BLOCK_UNKNOWN : UM_BLOCK_KNOWN);
 }
 
@@ -285,7 +285,7 @@ void um_horizon_blocks_set_next(struct um_horizon_blocks *t, struct um_horizon_b
 		return;
 	}
 	b->next = next;
-	b->dies = 0;
+	b->dies = b->overwritten = 0;
 	t->heap[b->heap].next = next;
 	if (next > was)
 		heap_rise(t->heap, b->heap);

@@ -4,10 +4,17 @@
  */
 #include "replay/horizon_state.h"
 
-/* What a prefetch of the block waits for, so that it does not come before the block's own eviction. */
-static struct um_executor_room *gone_of(const struct um_horizon *h, uint64_t addr)
+/* A prefetch of the block waits for its room, so that it does not come before the block's own eviction. */
+static struct um_horizon_gone *gone_of(const struct um_horizon *h, uint64_t addr)
 {
-	return &h->gone[(addr / UM_BLOCK_BYTES * 0x9e3779b97f4a7c15ull >> 32) % UM_HORIZON_GONE];
+	return &h->gone[(addr / UM_BLOCK_BYTES * 0x9e3779b97f4a7c15ull >> 32) & (h->n_gone - 1)];
+}
+
+int um_horizon_on_host(const struct um_horizon *h, uint64_t addr)
+{
+	const struct um_horizon_gone *g = gone_of(h, addr);
+
+	return g->addr == addr && g->copied;
 }
 
 /* Numbers wrap around: one that is not behind `room` and up to `now`, the latest, is from long ago. */
@@ -44,7 +51,7 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 {
 	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
 	int live = um_horizon_block_live(b);
-	uint64_t addr = b->addr, next = live && !b->dies ? b->next : 0;
+	uint64_t addr = b->addr, next = live && !b->dies && !b->overwritten ? b->next : 0;
 	unsigned which = unmarked(h, b);
 
 	if (which && um_executor_mark(h->host.executor, which))
@@ -53,7 +60,7 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 		return -EAGAIN;
 	if (live)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
-	*gone_of(h, addr) = *room;
+	*gone_of(h, addr) = (struct um_horizon_gone){*room, addr, live};
 	um_horizon_blocks_drop(&h->blocks, b);
 	if (next > um_horizon_current(h) && next <= h->scanned)
 		um_horizon_blocks_miss(&h->blocks, addr, next);
@@ -107,10 +114,11 @@ int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r)
 		return 0;
 	room = um_executor_room_done(h->host.executor);
 	wait_for(&room, &now, &h->before);
+	wait_for(&room, &now, &h->overwritten);
 	if (h->n_out && h->n_in > most)
 		wait_for(&room, &now, &h->freed[(h->n_in - most - 1) % h->host.capacity]);
 	for (uint32_t i = 0; i < r->n; i++)
-		wait_for(&room, &now, gone_of(h, r->addr + i * UM_BLOCK_BYTES));
+		wait_for(&room, &now, &gone_of(h, r->addr + i * UM_BLOCK_BYTES)->room);
 	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, r->op > um_horizon_current(h), &room,
 			      &number))
 		return -EAGAIN;

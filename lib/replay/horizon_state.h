@@ -34,6 +34,9 @@ struct um_horizon_run {
 /* Evicts the block; `ahead`: for an op to come. 0 or -EAGAIN. */
 int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead);
 
+/* Was the content of this block, which is not resident, evicted to the host, as far as is known? */
+int um_horizon_on_host(const struct um_horizon *h, uint64_t addr);
+
 /* Prefetches a block that is not resident, for op number `op`, or collects it. The victim for an op at hand is used
  * after it, that for an op to come after the scanned ones. 0; -ENOSPC: there is no victim; -EAGAIN. */
 int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t addr, uint64_t op);

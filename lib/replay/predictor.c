@@ -112,14 +112,16 @@ static int add_use(struct um_predictor *p, const struct um_use *u)
 		if (gap)
 			node->gap = node->gap ? (3 * node->gap + gap + 3) / 4 : gap;
 	}
-	*um_predictor_use_at(p, number) = (struct um_predictor_use){.off = u->off,
-								    .bytes = u->bytes,
-								    .touched = u->touched,
-								    .before = node->last,
-								    .again = node->last != 0,
-								    .op = p->n_ops,
-								    .tensor = t,
-								    .score = UM_SCORE_BEGIN};
+	*um_predictor_use_at(p, number) =
+		(struct um_predictor_use){.off = u->off,
+					  .bytes = u->bytes,
+					  .touched = u->touched,
+					  .before = node->last,
+					  .again = node->last != 0,
+					  .overwrites = !(u->access & UM_READ) && u->touched >= u->bytes,
+					  .op = p->n_ops,
+					  .tensor = t,
+					  .score = UM_SCORE_BEGIN};
 	node->last = number;
 	p->n_uses = number;
 	return 0;

@@ -42,6 +42,7 @@
 struct um_predicted_next {
 	uint64_t op; /* number of the op that uses it, or UM_PREDICTOR_UNKNOWN */
 	int freed; /* it is freed after that op, and not used until then */
+	int overwritten; /* by that op, as a whole */
 };
 
 struct um_predictor_use {
@@ -51,6 +52,7 @@ struct um_predictor_use {
 	uint32_t tensor; /* index into tensors */
 	uint8_t score;
 	uint8_t again; /* not its tensor's first use */
+	uint8_t overwrites; /* the whole range, and does not read it */
 };
 
 struct um_predictor_op {
@@ -103,6 +105,7 @@ struct um_predicted_use {
 	const struct um_tensor *tensor;
 	uint64_t off, bytes, touched;
 	int sure; /* the tensor was right more than once */
+	int overwrites;
 };
 
 /* An op that is about to be launched. The uses are of live tensors, whose field `predicted` it writes, or NULL for
@@ -133,6 +136,8 @@ const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, u
 /* Its use number k (< n_uses). 0: the tensor is not known, or not born yet. */
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
 			struct um_predicted_use *out);
+/* Bytes that it uses of tensors that are not known, or not born yet. */
+uint64_t um_predictor_unborn(const struct um_predictor *p, const struct um_predictor_op *op);
 
 /* The program frees the tensor. */
 void um_predictor_free(struct um_predictor *p, const struct um_tensor *t);
@@ -153,7 +158,8 @@ int64_t um_predictor_growth(const struct um_predictor *p, uint64_t ops);
 uint64_t um_predictor_until(const struct um_predictor *p, uint64_t ops);
 
 /* The peak is `ops` after the latest op. `bytes` of the tensors that are live there have the furthest next uses after
- * it: the number of the first op among these uses. O(reach). */
-uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes);
+ * it: the number of the first op among these uses. Those that ops until the peak use so late that the link, with this
+ * bandwidth, cannot carry them until then do not count. O(reach). */
+uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes, double bytes_per_ns);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MOST_PARTS 64 /* of a tensor that are used one after the other */
+#define LATE_PASSES 2 /* each costs as much as one over the uses until the peak */
 #define REACH_OPS 1024 /* in which the reach decays to a third */
 
 /* --- tensors of the latest op ------------------------------------------------------------------------------------- */
@@ -72,8 +73,10 @@ static struct um_predicted_next as_after(const struct um_predictor *p, const str
 	uint64_t op = next ? next->op : freed_after(p, was);
 
 	if (!op)
-		return (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
-	return (struct um_predicted_next){p->n_ops + (op > was->op ? op - was->op : 1), !next};
+		return (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
+	return (struct um_predicted_next){.op = p->n_ops + (op > was->op ? op - was->op : 1),
+					  .freed = !next,
+					  .overwritten = next && next->overwrites};
 }
 
 /* What probably happens next to the part of a tensor that the latest op's use number k is of. */
@@ -82,10 +85,10 @@ static struct um_predicted_next next_of_use(const struct um_predictor *p, uint32
 	const struct um_predictor_use *now = um_predictor_use_at(p, um_predictor_op_at(p, p->n_ops)->first_use + k),
 				      *was, *next;
 	const struct um_predictor_tensor *node = &p->tensors.at[now->tensor];
-	struct um_predicted_next gap = {after_gap(p, node), 0};
+	struct um_predicted_next gap = {.op = after_gap(p, node)};
 
 	if (!p->match)
-		return (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
+		return (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
 	was = find_own(p, now);
 	next = was ? next_of_part(p, was) : NULL;
 	if (next)
@@ -126,7 +129,7 @@ void um_predictor_expect_stray(struct um_predictor *p)
 		if (next)
 			node->next = as_after(p, was, next);
 		else if (node->next.op <= p->n_ops || node->next.op >= UM_PREDICTOR_UNKNOWN)
-			node->next = (struct um_predicted_next){after_gap(p, node), 0};
+			node->next = (struct um_predicted_next){.op = after_gap(p, node)};
 	}
 }
 
@@ -146,7 +149,7 @@ int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_
 
 	if (!t)
 		return 0;
-	*out = (struct um_predicted_use){t, u->off, u->bytes, u->touched, u->score >= UM_SCORE_SURE};
+	*out = (struct um_predicted_use){t, u->off, u->bytes, u->touched, u->score >= UM_SCORE_SURE, u->overwrites};
 	if (!u->off && u->bytes == node->bytes && u->touched >= u->bytes)
 		out->bytes = out->touched = t->bytes; /* the whole tensor, whatever its size is now */
 	if (out->off >= t->bytes)
@@ -156,17 +159,30 @@ int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_
 	return 1;
 }
 
+uint64_t um_predictor_unborn(const struct um_predictor *p, const struct um_predictor_op *op)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t k = 0; k < op->n_uses; k++) {
+		const struct um_predictor_use *u = um_predictor_use_at(p, op->first_use + k);
+
+		if (!um_predictor_expected(p, &p->tensors.at[u->tensor]))
+			bytes += u->bytes;
+	}
+	return bytes;
+}
+
 /* What was expected of an op that is past is not known any more. */
 static struct um_predicted_next still(const struct um_predictor *p, struct um_predicted_next next)
 {
-	return next.op > p->n_ops ? next : (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
+	return next.op > p->n_ops ? next : (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
 }
 
 struct um_predicted_next um_predictor_next(const struct um_predictor *p, const struct um_tensor *t)
 {
 	uint32_t i = um_predictor_entry(p, t);
 
-	return still(p, i == UM_PREDICTOR_NOBODY ? (struct um_predicted_next){0, 0} : p->tensors.at[i].next);
+	return still(p, i == UM_PREDICTOR_NOBODY ? (struct um_predicted_next){0} : p->tensors.at[i].next);
 }
 
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k)
@@ -180,7 +196,7 @@ void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, u
 	struct um_predicted_next *next = i == UM_PREDICTOR_NOBODY ? NULL : &p->tensors.at[i].next;
 
 	if (next && (op < next->op || next->op <= p->n_ops || next->freed))
-		*next = (struct um_predicted_next){op, 0};
+		*next = (struct um_predicted_next){.op = op};
 }
 
 void um_predictor_free(struct um_predictor *p, const struct um_tensor *t)
@@ -210,6 +226,14 @@ uint64_t um_predictor_until(const struct um_predictor *p, uint64_t ops)
 	return ops ? um_predictor_op_at(p, p->match + ops)->begins - um_predictor_op_at(p, p->match + 1)->begins : 0;
 }
 
+/* Number of the op that uses this again, or after which it is freed; 0: none. */
+static uint64_t next_number(const struct um_predictor *p, const struct um_predictor_use *u)
+{
+	const struct um_predictor_use *after = next_of_part(p, u);
+
+	return after ? after->op : freed_after(p, u);
+}
+
 /* Adds the bytes that this op used before the peak and that are used again, or freed, after it, by the distance of
  * that. */
 static void add_next_bytes(struct um_predictor *p, uint64_t op, uint64_t peak, uint64_t most)
@@ -218,25 +242,57 @@ static void add_next_bytes(struct um_predictor *p, uint64_t op, uint64_t peak, u
 
 	for (uint64_t i = o->first_use; i < o->first_use + o->n_uses; i++) {
 		const struct um_predictor_use *u = um_predictor_use_at(p, i);
-		const struct um_predictor_use *after = next_of_part(p, u);
-		uint64_t next = after ? after->op : freed_after(p, u);
+		uint64_t next = next_number(p, u);
 
-		if (next <= peak)
-			continue;
-		p->next_bytes[next - peak < most ? next - peak : most] += u->bytes;
+		if (next > peak)
+			p->next_bytes[next - peak < most ? next - peak : most] += u->bytes;
 	}
 }
 
-uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes)
+/* Of the bytes with a next use at least this far after the peak, those that ops before the peak use so late that the
+ * link cannot carry them until then. */
+static uint64_t late_bytes(const struct um_predictor *p, uint64_t peak, uint64_t distance, double bytes_per_ns)
 {
-	uint64_t at = p->match + ops, length = p->reach, sum = 0, i;
+	double late = 0, most = 0, begins = (double)um_predictor_op_at(p, peak)->begins;
+
+	for (uint64_t op = peak; op > p->match; op--) {
+		const struct um_predictor_op *o = um_predictor_op_at(p, op);
+		double left = op < peak ? begins - (double)(o->begins + o->ns) : 0, over;
+
+		for (uint64_t i = o->first_use; i < o->first_use + o->n_uses; i++) {
+			const struct um_predictor_use *u = um_predictor_use_at(p, i);
+
+			late += next_number(p, u) >= peak + distance ? (double)u->bytes : 0;
+		}
+		over = late - left * bytes_per_ns;
+		most = over > most ? over : most;
+	}
+	return (uint64_t)most;
+}
+
+/* From which distance after the peak on do next uses make up so many bytes? */
+static uint64_t distance_of(const struct um_predictor *p, uint64_t most, uint64_t bytes)
+{
+	uint64_t sum = 0, i = most;
+
+	while (i > 0 && sum < bytes)
+		sum += p->next_bytes[i--];
+	return i + 1;
+}
+
+uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes, double bytes_per_ns)
+{
+	uint64_t at = p->match + ops, length = p->reach, distance, more, most_late = 0;
 	uint64_t from = at > p->first + length ? at - length : p->first;
 	uint64_t most = length < UM_PREDICTOR_OPS ? length : UM_PREDICTOR_OPS - 1;
 
-	for (i = from; i <= at; i++)
+	for (uint64_t i = from; i <= at; i++)
 		add_next_bytes(p, i, at, most);
-	for (i = most; i > 0 && sum < bytes; i--)
-		sum += p->next_bytes[i];
+	distance = distance_of(p, most, bytes);
+	for (int k = 0; k < LATE_PASSES && (more = late_bytes(p, at, distance, bytes_per_ns)) > most_late; k++) {
+		most_late = more;
+		distance = distance_of(p, most, bytes + more);
+	}
 	memset(p->next_bytes, 0, (most + 1) * sizeof *p->next_bytes);
-	return p->n_ops + ops + i + 1;
+	return p->n_ops + ops + distance;
 }

@@ -112,14 +112,14 @@ static struct um_predicted_next next_use(void *user, uint64_t addr)
 	const struct um_registry *r = &adv->tensors.registry;
 	const struct um_tensor *t = um_registry_find(r, addr);
 	struct um_tree_node *n = um_tree_ceil(&r->live, addr + 1, 0);
-	struct um_predicted_next first = {0, 1};
+	struct um_predicted_next first = {.freed = 1};
 	int most = MOST_IN_BLOCK;
 
 	for (; t; t = t->parent)
 		first = join(first, um_predictor_next(&adv->predictor, t));
 	for (; n && n->a < addr + UM_BLOCK_BYTES; n = um_tree_next(n)) {
 		if (!most--)
-			return (struct um_predicted_next){adv->predictor.n_ops + 1, 0};
+			return (struct um_predicted_next){.op = adv->predictor.n_ops + 1};
 		t = um_tree_entry(n, struct um_tensor, node);
 		first = join(first, um_predictor_next(&adv->predictor, t));
 	}
@@ -364,7 +364,9 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 	adv->op.plain = 0;
 	check_device(adv);
 	report_iteration(adv, name);
-	if (!um_iterations_mark(it))
+	if (adv->horizon.host.capacity)
+		um_predictor_begin(&adv->predictor);
+	if (!um_iterations_mark(it)) /* one within a group */
 		return;
 	um_iterations_end(it);
 	if (found)
@@ -380,8 +382,6 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 		um_context_forget_uses(adv);
 	if (um_replan_is_quiet(&adv->replan))
 		forget_resident(adv);
-	if (adv->horizon.host.capacity)
-		um_predictor_begin(&adv->predictor);
 	adv->replan.misplaced = 0;
 	um_iterations_begin(it);
 }

@@ -25,6 +25,7 @@ struct rig {
 	struct um_tensor tensor[TENSORS];
 	int64_t in_ns; /* of a block */
 	uint64_t n_born, live; /* `live`: bytes */
+	int writes; /* ops overwrite their tensors */
 	void *memory;
 	int err;
 };
@@ -56,12 +57,14 @@ static struct um_predicted_next next_use(void *user, uint64_t addr)
 		if (t->id.v && addr < t->addr + t->bytes && t->addr < addr + BLOCK)
 			return um_predictor_next(&r->predictor, t);
 	}
-	return (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
+	return (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
 }
 
+/* What an op overwrites may be discarded if it waits; each op that overwrites does so with all that it misses. */
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
-	(void)waits;
+	if (((struct rig *)user)->writes && waits == UM_OP_WAITS)
+		return 2;
 	for (uint64_t a = addr; a < addr + bytes; a += BLOCK)
 		if (!is_dead(user, a))
 			return 0;
@@ -130,25 +133,26 @@ static void rig_close(struct rig *r)
 	rig_end(r);
 }
 
-/* An op that updates these tensors is announced, and launched if `runs`. */
+/* An op that uses these tensors is announced, and launched if `runs`. */
 static void announce(struct rig *r, const char *name, uint64_t ns, const uint32_t *list, int runs)
 {
 	struct um_predictor_feed feed = {.ns = ns, .live = r->live};
 	struct um_executor_wait wait;
 	struct um_touch touch[TENSORS];
 	struct um_use uses[TENSORS];
+	uint32_t access = r->writes ? UM_WRITE : UM_UPDATE;
 
 	for (; list[feed.n_uses] != NO_MORE; feed.n_uses++) {
 		struct um_tensor *t = &r->tensor[list[feed.n_uses]];
 
-		uses[feed.n_uses] = (struct um_use){t->id, t, 0, t->bytes, t->bytes, UM_UPDATE};
-		touch[feed.n_uses] =
-			(struct um_touch){.ptr = (void *)(uintptr_t)t->addr, t->bytes, t->bytes, UM_UPDATE};
+		uses[feed.n_uses] = (struct um_use){t->id, t, 0, t->bytes, t->bytes, access};
+		touch[feed.n_uses] = (struct um_touch){.ptr = (void *)(uintptr_t)t->addr, t->bytes, t->bytes, access};
 	}
 	feed.kind = um_predictor_kind(name, 0, feed.n_uses);
 	feed.uses = uses;
 	r->err |= um_predictor_op(&r->predictor, &feed);
 	um_horizon_op(&r->horizon, 0, uses, feed.n_uses, ns);
+	um_executor_guard(r->ex, 0, uses, feed.n_uses);
 	if (um_executor_take_wait(r->ex, NULL, &wait))
 		r->err |= um_executor_wait(&wait);
 	if (runs)
@@ -336,6 +340,56 @@ static void on_host(void)
 	rig_close(&r);
 }
 
+/* Eight tensors in turn, of which four fit, in ops that overwrite or update them. */
+static struct um_tally play_in_turn(int writes, uint64_t ns)
+{
+	struct um_tally t;
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 8; i++)
+		born(&r, i);
+	r.writes = writes;
+	for (uint32_t i = 0; i < 80; i++)
+		op(&r, i % 8 ? "op" : "first", ns, USED(i % 8));
+	t = tally_of(&r);
+	rig_close(&r);
+	return t;
+}
+
+static void overwritten(void)
+{
+	const uint64_t ns = 2000000;
+	double slower;
+
+	ok(play_in_turn(0, 1000).h2d_bytes > 0, "evicted content that ops update is copied back");
+	is_u64(play_in_turn(1, 1000).h2d_bytes, 0, "content that ops overwrite is not");
+	slower = (double)play_in_turn(1, ns).ns / (80.0 * (double)ns);
+	ok(slower < 1.1, "room for what the next op overwrites is made while an op runs: %.3f of the ops' time",
+	   slower);
+}
+
+/* An evicted tensor dies, and another one is born in its memory. */
+static void born_again(void)
+{
+	uint64_t before;
+	struct rig r;
+
+	rig_open(&r, 2, 2);
+	for (uint32_t i = 0; i < 3; i++)
+		born(&r, i);
+	r.writes = 1;
+	for (uint32_t i = 0; i < 3; i++)
+		op(&r, "op", 1000, USED(i));
+	ok(!is_resident(&r, 0), "the first of three tensors was evicted, as two fit");
+	before = tally_of(&r).h2d_bytes;
+	died(&r, 0);
+	born(&r, 0);
+	op(&r, "op", 1000, USED(0));
+	is_u64(tally_of(&r).h2d_bytes, before, "the content of a tensor that died is not copied back for the next one");
+	rig_close(&r);
+}
+
 /* --- time --------------------------------------------------------------------------------------------------------- */
 
 /* 16 tensors in turn, of which four fit, so that most must come each time. Without predictions (each op has a name of
@@ -393,6 +447,79 @@ static void births(void)
 	ok(ahead >= 4 && ahead <= 6, "the horizon ends where tensors that are born before fill the memory (%d ops)",
 	   (int)ahead);
 	rig_close(&r);
+}
+
+/* Each iteration bears three tensors, frees them one after the other, and uses six weights and `last`, in turn. Four
+ * fit: `last`, and the births. */
+static void full_for_now(void)
+{
+	const uint32_t last = 6;
+	int stays = 1;
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i <= last; i++)
+		born(&r, i);
+	for (uint32_t n = 0; n < 12; n++) {
+		char name[16];
+
+		for (uint32_t i = 0; i < 3; i++) {
+			born(&r, 8 + i);
+			op(&r, "forward", 1000, USED(8 + i));
+		}
+		for (uint32_t i = 3; i-- > 0;) {
+			op(&r, "backward", 1000, USED(8 + i));
+			stays &= n < 4 || is_resident(&r, last);
+			died(&r, 8 + i);
+		}
+		for (uint32_t i = 0; i < last; i++) {
+			snprintf(name, sizeof name, "weight %u", i);
+			op(&r, name, 1000, USED(i));
+		}
+		op(&r, "last", 1000, USED(last));
+	}
+	ok(stays, "no tensor is evicted for prefetches that the next ops have room for");
+	rig_close(&r);
+}
+
+/* Each iteration bears five tensors for one op, which displace weights, and uses six weights. After each of them another
+ * op uses a tensor that stays or, `bears`, a new one. Blocks that the link is still to carry when one of the first ends,
+ * at most. */
+static int backlog(int bears)
+{
+	int64_t most = 0;
+	struct rig r;
+
+	rig_open(&r, 8, 8);
+	for (uint32_t i = 0; i < 7; i++)
+		born(&r, i);
+	for (uint32_t n = 0; n < 8; n++) {
+		for (uint32_t i = 8; i < 13; i++)
+			born(&r, i);
+		op(&r, "large", 100, USED(8, 9, 10, 11, 12));
+		for (uint32_t i = 8; i < 13; i++)
+			died(&r, i);
+		for (uint32_t i = 0; i < 6; i++) {
+			op(&r, "weight", 100, USED(i));
+			if (n > 3 && r.horizon.in_free - r.horizon.clock > most)
+				most = r.horizon.in_free - r.horizon.clock;
+			if (bears) {
+				died(&r, 6);
+				born(&r, 6);
+			}
+			op(&r, "other", 100, USED(6));
+		}
+	}
+	rig_close(&r);
+	return (int)((most + r.in_ns - 1) / r.in_ns);
+}
+
+static void births_first(void)
+{
+	int stays = backlog(0), bears = backlog(1);
+
+	ok(stays >= 4, "prefetches of ops to come keep the link busy when an op ends (%d blocks)", stays);
+	ok(bears < stays, "fewer of them delay the blocks of a tensor that the next op bears (%d blocks)", bears);
 }
 
 /* Each iteration uses six weights, of which the last five stay unused for long, runs a long op, and bears four tensors.
@@ -552,8 +679,12 @@ int main(void)
 	dead_first();
 	last_use();
 	on_host();
+	overwritten();
+	born_again();
 	overlap();
 	births();
+	full_for_now();
+	births_first();
 	evict_early();
 	sparse();
 	queue_full();

@@ -14,6 +14,7 @@
 
 static struct um_predictor p;
 static uint64_t n_born, live; /* `live`: bytes */
+static uint32_t access = UM_UPDATE; /* of ops */
 
 static void born(struct um_tensor *t, uint64_t bytes)
 {
@@ -29,7 +30,7 @@ static void died(struct um_tensor *t)
 	live -= t->bytes;
 }
 
-/* An op that updates the whole of each tensor of a list. */
+/* An op that uses the whole of each tensor of a list. */
 static void op(const char *name, struct um_tensor **list)
 {
 	struct um_predictor_feed feed = {.ns = NS, .live = live};
@@ -38,7 +39,7 @@ static void op(const char *name, struct um_tensor **list)
 	for (; list[feed.n_uses]; feed.n_uses++) {
 		struct um_tensor *t = list[feed.n_uses];
 
-		uses[feed.n_uses] = (struct um_use){t->id, t, 0, t->bytes, t->bytes, UM_UPDATE};
+		uses[feed.n_uses] = (struct um_use){t->id, t, 0, t->bytes, t->bytes, access};
 	}
 	feed.kind = um_predictor_kind(name, 0, feed.n_uses);
 	feed.uses = uses;
@@ -100,6 +101,24 @@ static void repeats(void)
 	ok(is_ahead(3, 0, &a) && !um_predictor_ahead(&p, 4), "as far as the latest op, and no further");
 	is_u64(um_predictor_ahead(&p, 1)->ns, 1000, "an expected op takes as long as the one that it was matched with");
 	is_u64(distance(&a), 3, "a tensor is expected again after as many ops as the last time");
+	um_predictor_fini(&p);
+}
+
+static void overwrites(void)
+{
+	struct um_tensor a, b;
+
+	begin();
+	born(&a, MIB);
+	born(&b, MIB);
+	for (int i = 0; i < 2; i++) {
+		op("a", USED(&a));
+		access = UM_WRITE;
+		op("b", USED(&b));
+		access = UM_UPDATE;
+	}
+	ok(!ahead(1, 0).overwrites, "an op that updated its tensor is expected to do so again");
+	ok(ahead(2, 0).overwrites, "an op that overwrote its tensor is expected to do so again");
 	um_predictor_fini(&p);
 }
 
@@ -213,6 +232,8 @@ static void live_bytes(void)
 	is_u64(um_predictor_growth(&p, 5), 0, "after the deaths nothing has been added");
 	is_u64(um_predictor_until(&p, 4), 3 * NS, "the fourth op begins when the three before it have ended");
 	is_u64(um_predictor_until(&p, 1), 0, "the next one begins at once");
+	is_u64(um_predictor_unborn(&p, um_predictor_ahead(&p, 1)), MIB, "it uses the bytes of a tensor to be born");
+	is_u64(um_predictor_unborn(&p, um_predictor_ahead(&p, 5)), 0, "an op with live tensors uses none to be born");
 	um_predictor_fini(&p);
 	begin();
 	is_u64(um_predictor_peak(&p, 100), 0, "where nothing is predicted there is no peak");
@@ -235,9 +256,13 @@ static void furthest(void)
 	}
 	op("forward", USED(&t[0]));
 	/* op 33; what is used before the peak after 7 ops, op 40, is used again by ops 41 to 48 */
-	is_u64(um_predictor_furthest(&p, 7, 1), 48, "the furthest of the next uses after the peak is found");
-	is_u64(um_predictor_furthest(&p, 7, 3 * MIB), 46, "of the three furthest ones, the first");
-	is_u64(um_predictor_furthest(&p, 7, 100 * MIB), 41, "of more than there are, the first of all");
+	is_u64(um_predictor_furthest(&p, 7, 1, MIB), 48, "the furthest of the next uses after the peak is found");
+	is_u64(um_predictor_furthest(&p, 7, 3 * MIB, MIB), 46, "of the three furthest ones, the first");
+	is_u64(um_predictor_furthest(&p, 7, 100 * MIB, MIB), 41, "of more than there are, the first of all");
+	/* a quarter of a tensor in the time of an op: of those of ops 34 and 35 three quarters are too late, and with
+	 * that of op 36, one and three quarters */
+	is_u64(um_predictor_furthest(&p, 7, 3 * MIB, 0.25 * MIB / NS), 44,
+	       "what the link cannot carry until the peak does not count");
 	um_predictor_note_next(&p, &t[3], 35);
 	is_u64(distance(&t[3]), 2, "a use that is noted is the next one");
 	um_predictor_note_next(&p, &t[3], 38);
@@ -528,6 +553,7 @@ static void many_uses(void)
 int main(void)
 {
 	repeats();
+	overwrites();
 	distances();
 	overlapping();
 	sizes();
