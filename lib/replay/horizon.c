@@ -321,7 +321,7 @@ void um_horizon_gone(struct um_horizon *h, uint64_t addr)
 	if (!b)
 		return;
 	if (b->state != UM_BLOCK_MISSED)
-		h->freed[h->n_out++ % h->host.capacity] = h->before;
+		h->freed[h->n_out++ % h->host.capacity] = (struct um_horizon_freed){h->before, h->clock};
 	um_horizon_blocks_drop(&h->blocks, b);
 }
 

@@ -36,6 +36,7 @@ struct um_horizon_host {
 	struct um_predictor *predictor;
 	uint64_t capacity; /* blocks */
 	int64_t in_ns, out_ns; /* time to prefetch a block, and to evict one */
+	int64_t new_ns; /* to prefetch one without content */
 	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
 	/* What probably happens to the live tensors of this block next, as um_predictor_next. */
 	struct um_predicted_next (*next)(void *user, uint64_t addr);
@@ -51,6 +52,12 @@ struct um_horizon_sparse {
 	uint64_t more; /* and that one more op may make resident */
 };
 
+/* An eviction. */
+struct um_horizon_freed {
+	struct um_executor_room room;
+	int64_t ns; /* estimated: its end */
+};
+
 /* The latest eviction of a block with this hash. */
 struct um_horizon_gone {
 	struct um_executor_room room; /* number of the eviction */
@@ -61,7 +68,7 @@ struct um_horizon_gone {
 struct um_horizon {
 	struct um_horizon_host host;
 	struct um_horizon_blocks blocks;
-	struct um_executor_room *freed; /* ring of `capacity`: by number of the eviction */
+	struct um_horizon_freed *freed; /* ring of `capacity`: by number of the eviction */
 	struct um_horizon_gone *gone; /* by hash of the address */
 	uint64_t n_gone; /* a power of two */
 	uint32_t epoch; /* of the executor: requests of earlier ones were dropped */

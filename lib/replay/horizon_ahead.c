@@ -11,8 +11,7 @@
 #include "replay/paged_op.h"
 
 #define EARLY_BLOCKS 4 /* the backlog of the link that is kept at the end of the op at hand, */
-#define EARLY_BIRTH 1 /* and that of prefetches if one of the next ops bears a tensor */
-#define BIRTH_OPS 8 /* that are looked at for that */
+#define BIRTH_OPS 8 /* among which one that bears a tensor makes that less for prefetches */
 #define SPARE_BLOCKS 16 /* that are evicted for the next op, */
 #define SPARE_SHARE 32 /* and at most this share of the budget */
 #define NEXT_OPS 2 /* for whose births live blocks are evicted, whatever the backlog */
@@ -142,7 +141,7 @@ static int may_bring(const struct um_horizon *h, uint64_t op)
 static int64_t early_ns(const struct um_horizon *h)
 {
 	const struct um_predictor *p = h->host.predictor;
-	const int64_t least = EARLY_BIRTH * h->host.in_ns, most = EARLY_BLOCKS * h->host.in_ns;
+	const int64_t most = EARLY_BLOCKS * h->host.in_ns;
 	const struct um_predictor_op *op;
 
 	for (uint64_t i = 1; i <= BIRTH_OPS && (op = um_predictor_ahead(p, i)); i++) {
@@ -151,7 +150,7 @@ static int64_t early_ns(const struct um_horizon *h)
 		if (until >= most)
 			break;
 		if (um_predictor_unborn(p, op) >= UM_BLOCK_BYTES)
-			return until > least ? until : least;
+			return until;
 	}
 	return most;
 }

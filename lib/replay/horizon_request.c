@@ -49,18 +49,19 @@ static int64_t later(int64_t a, int64_t b)
 
 int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
 {
-	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
+	struct um_horizon_freed *freed = &h->freed[h->n_out++ % h->host.capacity];
 	int live = um_horizon_block_live(b);
 	uint64_t addr = b->addr, next = live && !b->dies && !b->overwritten ? b->next : 0;
 	unsigned which = unmarked(h, b);
 
 	if (which && um_executor_mark(h->host.executor, which))
 		return -EAGAIN;
-	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, b->streams, ahead, room))
+	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, b->streams, ahead, &freed->room))
 		return -EAGAIN;
 	if (live)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
-	*gone_of(h, addr) = (struct um_horizon_gone){*room, addr, live};
+	freed->ns = live ? h->out_free : h->clock;
+	*gone_of(h, addr) = (struct um_horizon_gone){freed->room, addr, live};
 	um_horizon_blocks_drop(&h->blocks, b);
 	if (next > um_horizon_current(h) && next <= h->scanned)
 		um_horizon_blocks_miss(&h->blocks, addr, next);
@@ -115,16 +116,22 @@ int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r)
 	room = um_executor_room_done(h->host.executor);
 	wait_for(&room, &now, &h->before);
 	wait_for(&room, &now, &h->overwritten);
-	if (h->n_out && h->n_in > most)
-		wait_for(&room, &now, &h->freed[(h->n_in - most - 1) % h->host.capacity]);
+	h->in_free = later(h->in_free, h->clock);
+	if (h->n_out && h->n_in > most) {
+		const struct um_horizon_freed *freed = &h->freed[(h->n_in - most - 1) % h->host.capacity];
+
+		wait_for(&room, &now, &freed->room);
+		/* a copy begins soon after: an estimate that is too late would leave the link idle */
+		if (!um_horizon_on_host(h, r->addr))
+			h->in_free = later(h->in_free, freed->ns);
+	}
 	for (uint32_t i = 0; i < r->n; i++)
 		wait_for(&room, &now, &gone_of(h, r->addr + i * UM_BLOCK_BYTES)->room);
 	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, r->op > um_horizon_current(h), &room,
 			      &number))
 		return -EAGAIN;
-	h->in_free = later(h->in_free, h->clock);
 	for (uint32_t i = 0; i < r->n; i++) {
-		h->in_free += h->host.in_ns;
+		h->in_free += um_horizon_on_host(h, r->block[i]->addr) ? h->host.in_ns : h->host.new_ns;
 		r->block[i]->in = number;
 		r->block[i]->arrives = h->in_free;
 	}

@@ -133,6 +133,7 @@ static int open_horizon(struct umadv *adv)
 	const struct um_horizon_host host = {.executor = adv->replan.executor,
 					     .predictor = &adv->predictor,
 					     .capacity = blocks < UM_HORIZON_MOST ? blocks : UM_HORIZON_MOST,
+					     .new_ns = (int64_t)(p->c_pf + p->c_zero),
 					     .in_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * p->eta)),
 					     .out_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta)),
 					     .dead = is_dead,

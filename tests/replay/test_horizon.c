@@ -482,9 +482,9 @@ static void full_for_now(void)
 	rig_close(&r);
 }
 
-/* Each iteration bears five tensors for one op, which displace weights, and uses six weights. After each of them another
- * op uses a tensor that stays or, `bears`, a new one. Blocks that the link is still to carry when one of the first ends,
- * at most. */
+/* Each iteration bears five tensors for one op, which displace weights, and uses six weights. After each of them
+ * another op uses a tensor that stays or, `bears`, a new one. Blocks that the link is still to carry when one of the
+ * first ends, at most. */
 static int backlog(int bears)
 {
 	int64_t most = 0;
