@@ -18,6 +18,7 @@
 
 #define N_FIRST_CONFIGS 2 /* run before the other configurations */
 #define MOST_REHEARSED_OPS 30000
+#define RESERVE_GAIN 64 /* a reserve must save this part of the time */
 
 /* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LEARNING_ROUNDS 24
@@ -68,15 +69,16 @@ static struct um_search_kept *find_best(struct um_search *s, int fresh)
 /* Lowers the prediction: by learning first, then by random variation. */
 static int lower_prediction(struct um_search *s)
 {
+	const struct um_search_config config = s->roomy.reserve ? s->roomy : um_search_configs[1];
 	int err = 0;
 
 	s->no_rehearsal = 1;
 	if (!s->learning_rounds && !um_search_enough(s))
-		err = um_search_apply(s, &um_search_configs[1]);
+		err = um_search_apply(s, &config);
 	for (;
 	     !err && s->learning_rounds < MOST_LEARNING_ROUNDS && !um_search_enough(s) && learn(s, s->learning_rounds);
 	     s->learning_rounds++)
-		err = um_search_try(s, &um_search_configs[1]);
+		err = um_search_try(s, &config);
 	if (!err && s->own_ns && !um_search_enough(s))
 		err = um_search_perturb(s, &s->own, 0);
 	s->no_rehearsal = 0;
@@ -118,6 +120,39 @@ static int refine(struct um_search *s)
 	return err;
 }
 
+/* Keeps room free for copies in progress, at first as much as an op uses. Belady's rule leaves none. Where ops use much
+ * of the budget, each of them then waits until the tensors of the op before have left and its own have arrived. The work
+ * is not taken from the refinement. */
+static int try_reserves(struct um_search *s)
+{
+	static const int steps[] = {0, -2, 2, -1, 1}; /* quarters of that, from the best so far on */
+	int64_t best = 4, tried = 0, most = s->capacity - s->most;
+	uint64_t least = s->best_ns - s->best_ns / RESERVE_GAIN, before = s->work;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof steps / sizeof *steps && !um_search_enough(s); i++) {
+		int64_t at = best + steps[i], blocks = s->mean * at / 4;
+		struct um_search_config w = {(int)(blocks * 1000 / s->capacity), 0, 0, 1, 1, 1};
+
+		if (!w.reserve || blocks > most || blocks == tried)
+			continue;
+		tried = blocks;
+		memset(s->penalty, 0, s->b->n_visits * sizeof *s->penalty);
+		err = um_search_try(s, &w);
+		if (err == -E2BIG) {
+			err = 0;
+		} else if (!err && s->estimate < least) {
+			least = s->estimate;
+			s->roomy = w;
+			best = at;
+		} else if (!i) {
+			break;
+		}
+	}
+	s->work_most += s->work - before;
+	return err;
+}
+
 static int run(struct um_search *s)
 {
 	int err = 0;
@@ -128,6 +163,8 @@ static int run(struct um_search *s)
 		err = um_search_seeds(s);
 	for (size_t i = N_FIRST_CONFIGS; !err && i < UM_SEARCH_CONFIGS && !um_search_enough(s); i++)
 		err = um_search_try(s, &um_search_configs[i]);
+	if (!err && s->best_ns && s->capacity)
+		err = try_reserves(s);
 	if (!err)
 		err = refine(s);
 	/* A configuration without a result is no failure while another one has a result. */
@@ -166,6 +203,7 @@ static int prepare(struct um_search *s)
 	const struct um_blocks *b = s->b;
 	const struct um_schedule *sched = &s->out->sched;
 	size_t uses = sched->uses.n + 1, visits = b->n_visits + 1ull;
+	double used = 0;
 
 	s->clock = malloc((sched->ops.n + 1) * sizeof *s->clock);
 	s->group = malloc(visits * sizeof *s->group);
@@ -189,7 +227,9 @@ static int prepare(struct um_search *s)
 			n += !b->visit[b->of_op[k]].absent;
 		s->clock[i + 1] = s->clock[i] + sched->ops.at[i].ns;
 		s->most = n > s->most ? n : s->most;
+		used += (double)n * (double)sched->ops.at[i].ns;
 	}
+	s->mean = s->clock[sched->ops.n] ? (int32_t)(used / (double)s->clock[sched->ops.n] + 0.5) : 0;
 	s->capacity = INT32_MAX;
 	if (s->out->budget / UM_BLOCK_BYTES < INT32_MAX)
 		s->capacity = (int32_t)(s->out->budget / UM_BLOCK_BYTES);

@@ -159,7 +159,7 @@ static int save_seed(struct um_search *s, const struct um_search_config *w, stru
 		return -ENOMEM;
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
 		seed->penalty[v] = w ? s->penalty[v] : s->evicted[v] ? -2 * iteration_ns : 0;
-	seed->config = w ? w : &um_search_configs[0];
+	seed->config = w ? *w : um_search_configs[0];
 	return 0;
 }
 

@@ -107,7 +107,7 @@ int um_search_perturb(struct um_search *s, const struct um_search_seed *from, do
 	if (err || !w.first[s->out->sched.uses.n])
 		goto out;
 	memcpy(s->penalty, from->penalty, bytes);
-	err = um_search_apply(s, from->config);
+	err = um_search_apply(s, &from->config);
 	if (!score)
 		at = (double)s->estimate;
 	while (!err && !um_search_enough(s) && steps++ < MOST_STEPS && vain++ < MOST_FAILED_STEPS) {
@@ -115,9 +115,9 @@ int um_search_perturb(struct um_search *s, const struct um_search_seed *from, do
 		memcpy(w.penalty, s->penalty, bytes);
 		for (uint32_t i = 1 + draw(s, 3); i > 0; i--)
 			step(&w, s);
-		err = um_search_apply(s, from->config);
+		err = um_search_apply(s, &from->config);
 		if (!err)
-			err = weigh(s, from->config, score > 0, at, &value);
+			err = weigh(s, &from->config, score > 0, at, &value);
 		if (!err && value <= at) {
 			vain = value < at ? 0 : vain;
 			at = value;

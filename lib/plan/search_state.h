@@ -21,8 +21,8 @@ struct um_search_config {
 
 /* Recreates a plan, or nearly. */
 struct um_search_seed {
-	const struct um_search_config *config; /* NULL: none */
-	int64_t *penalty; /* by visit */
+	struct um_search_config config;
+	int64_t *penalty; /* by visit; NULL: no seed */
 };
 
 /* A sound plan. */
@@ -41,7 +41,7 @@ struct um_search {
 	const struct um_plan_effort *effort;
 	const struct um_plan_rehearsal *rehearsal; /* NULL: only the prediction counts */
 	struct um_plan *out;
-	int32_t capacity, most; /* blocks: in the budget; maximum touched by one op */
+	int32_t capacity, most, mean; /* blocks: in the budget; maximum and mean (by time) touched by one op */
 	uint64_t *clock; /* by op: its start if nothing waits; one more entry */
 	uint32_t *group, *rank; /* by visit: the use that it belongs to, and its index among the visits of this use */
 	uint32_t *size; /* by use: visits */
@@ -61,6 +61,7 @@ struct um_search {
 	uint64_t best_ns; /* predicted; 0: no sound plan yet */
 	uint64_t own_ns; /* likewise, of plans that a configuration and a penalty recreate */
 	struct um_search_seed own; /* of that */
+	struct um_search_config roomy; /* with a reserve that helped; reserve 0: none did */
 	uint64_t random;
 	uint8_t *evicted; /* by visit: chosen in the last round */
 	uint64_t estimate; /* of the last configuration */
