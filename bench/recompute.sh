@@ -9,7 +9,8 @@
 # 3 times the memory: the steady time in core, of lookahead's plan without relaunches and with them, the optimistic
 # bound of the linear program, and the plan as played with kernel times that vary by JITTER per cent (default: 25), over
 # its own prediction. Combinations in which an operation does not fit have no row. UMADVISE names the tool (default:
-# build/plain/tools/umadvise), BOUND_TIME the seconds for a bound (default: 30).
+# build/plain/tools/umadvise), BOUND_TIME the seconds for a bound (default: 30). BOUNDS names the output of an earlier
+# run, whose bounds are used: they do not depend on the planner.
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 tool=${UMADVISE:-$top/build/plain/tools/umadvise}
@@ -28,19 +29,28 @@ profile a100 '40 GiB' 60e12 1.3e12 4000 24e9
 
 figure() { sed -n "1s/.*\"$1\":\([0-9]*\).*/\1/p" "$2"; }
 
+# $1: trace, $2: profile, $3: ratio. The earlier bound, in ns; $4: the time in core.
+earlier() {
+	awk -F ' *[|] *' -v name="$(basename "$1" .umtrace.gz)" -v card="$2" -v x="$3" -v core="$4" \
+		'$2 == name && $3 == card && $4 == x { printf "%.0f\n", $8 * core }' "$BOUNDS"
+}
+
 # $1: trace, $2: profile, $3: ratio
 measure() {
-	local args=("$1" --profile "$tmp/$2.profile" --oversubscribe "$3") off
+	local args=("$1" --profile "$tmp/$2.profile" --oversubscribe "$3") off bound
+	local prove=(--bound --bound-time "${BOUND_TIME:-30}")
 
 	"$tool" plan "${args[@]}" --no-recompute -o "$tmp/swaps.umplan" >/dev/null 2>&1 || return
 	! grep -q '"paged":true' "$tmp/swaps.umplan" || return
-	"$tool" plan "${args[@]}" --bound --bound-time "${BOUND_TIME:-30}" -o "$tmp/again.umplan" \
-		>/dev/null 2>&1 || return
+	[ -z "${BOUNDS:-}" ] || prove=()
+	"$tool" plan "${args[@]}" ${prove[@]+"${prove[@]}"} -o "$tmp/again.umplan" >/dev/null 2>&1 || return
+	bound=$(figure bound_ns "$tmp/again.umplan")
+	[ -z "${BOUNDS:-}" ] || bound=$(earlier "$@" "$(figure in_core_ns "$tmp/again.umplan")")
+	[ -n "$bound" ] || { echo "recompute.sh: no bound in $BOUNDS: $*" >&2; return; }
 	off=$("$tool" simulate "${args[@]}" --plan "$tmp/again.umplan" --strategy infinite --jitter "${JITTER:-25}" \
 		2>/dev/null | sed -n 's/.*(played: \([-+][0-9.]*\) %)$/\1/p')
 	echo "$(basename "$1" .umtrace.gz) $2 $3 $(figure in_core_ns "$tmp/again.umplan") $(
-		figure predicted_ns "$tmp/swaps.umplan") $(figure predicted_ns "$tmp/again.umplan") $(
-		figure bound_ns "$tmp/again.umplan") $off"
+		figure predicted_ns "$tmp/swaps.umplan") $(figure predicted_ns "$tmp/again.umplan") $bound $off"
 }
 
 for trace in "$@"; do

@@ -22,6 +22,7 @@
 
 /* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LEARNING_ROUNDS 24
+#define FIRST_LEARNING_ROUNDS 12 /* where learning precedes other ways */
 #define WORK_PER_OP 300ull
 #define WORK_OF_FEW 1200000ull /* up to 2,000 ops, then less: some 50 ms */
 #define WORK_OF_FEW_PER_OP 450ull
@@ -66,19 +67,27 @@ static struct um_search_kept *find_best(struct um_search *s, int fresh)
 	return best;
 }
 
-/* Lowers the prediction: by learning first, then by random variation. */
-static int lower_prediction(struct um_search *s)
+/* Learns until there were `most` rounds. */
+static int lower_by_learning(struct um_search *s, int most)
 {
 	const struct um_search_config config = s->roomy.reserve ? s->roomy : um_search_configs[1];
 	int err = 0;
 
-	s->no_rehearsal = 1;
 	if (!s->learning_rounds && !um_search_enough(s))
 		err = um_search_apply(s, &config);
-	for (;
-	     !err && s->learning_rounds < MOST_LEARNING_ROUNDS && !um_search_enough(s) && learn(s, s->learning_rounds);
+	for (; !err && s->learning_rounds < most && !um_search_enough(s) && learn(s, s->learning_rounds);
 	     s->learning_rounds++)
 		err = um_search_try(s, &config);
+	return err;
+}
+
+/* Lowers the prediction: by learning first, then by random variation. */
+static int lower_prediction(struct um_search *s)
+{
+	int err;
+
+	s->no_rehearsal = 1;
+	err = lower_by_learning(s, MOST_LEARNING_ROUNDS);
 	if (!err && s->own_ns && !um_search_enough(s))
 		err = um_search_perturb(s, &s->own, 0);
 	s->no_rehearsal = 0;
@@ -121,13 +130,12 @@ static int refine(struct um_search *s)
 }
 
 /* Keeps room free for copies in progress, at first as much as an op uses. Belady's rule leaves none. Where ops use much
- * of the budget, each of them then waits until the tensors of the op before have left and its own have arrived. The work
- * is not taken from the refinement. */
-static int try_reserves(struct um_search *s)
+ * of the budget, each of them then waits until the tensors of the op before have left and its own have arrived. */
+static int climb_reserves(struct um_search *s)
 {
 	static const int steps[] = {0, -2, 2, -1, 1}; /* quarters of that, from the best so far on */
 	int64_t best = 4, tried = 0, most = s->capacity - s->most;
-	uint64_t least = s->best_ns - s->best_ns / RESERVE_GAIN, before = s->work;
+	uint64_t least = s->best_ns - s->best_ns / RESERVE_GAIN;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < sizeof steps / sizeof *steps && !um_search_enough(s); i++) {
@@ -149,16 +157,41 @@ static int try_reserves(struct um_search *s)
 			break;
 		}
 	}
-	s->work_most += s->work - before;
 	return err;
 }
 
-static int run(struct um_search *s)
+/* Where no reserve helps, the refinement has the work and the start that it would have had. */
+static int try_reserves(struct um_search *s)
+{
+	size_t n = (s->out->sched.ops.n + 1) * sizeof *s->start;
+	uint64_t *start = malloc(n), before = s->work;
+	int err = start ? 0 : -ENOMEM;
+
+	if (!err) {
+		memcpy(start, s->start, n);
+		err = climb_reserves(s);
+	}
+	if (!err && !s->roomy.reserve)
+		memcpy(s->start, start, n);
+	s->work_most += s->work - before;
+	free(start);
+	return err;
+}
+
+static int run(struct um_search *s, int learn_first)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < N_FIRST_CONFIGS && !um_search_enough(s); i++)
 		err = um_search_try(s, &um_search_configs[i]);
+	if (!err && learn_first) {
+		s->no_rehearsal = 1;
+		err = lower_by_learning(s, FIRST_LEARNING_ROUNDS);
+		s->no_rehearsal = 0;
+		s->learning_rounds = 0;
+		memset(s->total_stall, 0, (s->out->sched.uses.n + 1) * sizeof *s->total_stall);
+		memset(s->penalty, 0, s->b->n_visits * sizeof *s->penalty);
+	}
 	if (!err && s->own_ns)
 		err = um_search_seeds(s);
 	for (size_t i = N_FIRST_CONFIGS; !err && i < UM_SEARCH_CONFIGS && !um_search_enough(s); i++)
@@ -268,43 +301,72 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	return err;
 }
 
+static void init(struct um_search *s, const struct um_blocks *b, struct um_plan *out)
+{
+	*s = (struct um_search){
+		.b = b, .out = out, .random = b->n_visits, .advised_ns = UINT64_MAX, .bare_ns = UINT64_MAX};
+}
+
+static void fini(struct um_search *s)
+{
+	free(s->clock);
+	free(s->group);
+	free(s->rank);
+	free(s->size);
+	free(s->penalty);
+	free(s->stall);
+	free(s->total_stall);
+	free(s->keep_resident);
+	free(s->evicted);
+	free(s->own.penalty);
+	free(s->start);
+	free(s->not_before);
+	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++) {
+		um_vec_fini(&s->kept[i].hints);
+		free(s->kept[i].seed.penalty);
+	}
+}
+
 int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
 		  size_t size)
 {
-	struct um_search s = {.b = b,
-			      .effort = request->effort,
-			      .out = out,
-			      .random = b->n_visits,
-			      .advised_ns = UINT64_MAX,
-			      .bare_ns = UINT64_MAX};
-	int err = prepare(&s);
+	struct um_search s;
+	int err;
 
-	if (request->part)
-		s.work_most /= request->part;
+	init(&s, b, out);
+	s.effort = request->effort;
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)
 		s.rehearsal = request->rehearsal;
-
+	err = prepare(&s);
+	if (request->part)
+		s.work_most /= request->part;
 	if (!err)
-		err = run(&s);
+		err = run(&s, request->learn);
 	if (!err)
 		err = hand_over(&s, why, size);
 	if (err == -E2BIG)
 		um_refuse(why, size, "the blocks in use around one op exceed the budget of %d MiB", 2 * s.capacity);
-	free(s.clock);
-	free(s.group);
-	free(s.rank);
-	free(s.size);
-	free(s.penalty);
-	free(s.stall);
-	free(s.total_stall);
-	free(s.keep_resident);
-	free(s.evicted);
-	free(s.own.penalty);
-	free(s.start);
-	free(s.not_before);
-	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++) {
-		um_vec_fini(&s.kept[i].hints);
-		free(s.kept[i].seed.penalty);
+	fini(&s);
+	return err;
+}
+
+/* As lower_by_learning, from the second configuration on. */
+int um_search_estimate(const struct um_blocks *b, struct um_plan *plan, int rounds, uint64_t *ns)
+{
+	struct um_search s;
+	int err;
+
+	init(&s, b, plan);
+	s.no_hints = 1;
+	err = prepare(&s);
+	*ns = UINT64_MAX;
+	for (int i = 0; !err && i < rounds; i++) {
+		if (i > N_FIRST_CONFIGS && !learn(&s, i - N_FIRST_CONFIGS - 1))
+			break;
+		err = um_search_apply(&s, &um_search_configs[i ? 1 : 0]);
+		if (!err && s.estimate < *ns)
+			*ns = s.estimate;
 	}
+	fini(&s);
 	return err;
 }

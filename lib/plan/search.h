@@ -21,6 +21,7 @@
 struct um_search_request {
 	const struct um_plan_effort *effort; /* borrowed, may be NULL; likewise the next */
 	const struct um_plan_rehearsal *rehearsal;
+	int learn; /* learning precedes other ways */
 	unsigned part; /* the usual work is divided by this; 0: it is not */
 };
 
@@ -28,5 +29,9 @@ struct um_search_request {
  * `why`. */
 int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
 		  size_t size);
+
+/* About the time that um_search_run would predict, by some rounds of learning; without hints and proof. 0, -ENOMEM or
+ * -E2BIG. */
+int um_search_estimate(const struct um_blocks *b, struct um_plan *plan, int rounds, uint64_t *ns);
 
 #endif

@@ -48,7 +48,7 @@ static int apply_once(struct um_search *s, const struct um_search_config *w, int
 		carry.not_before = s->not_before;
 	}
 	if (!err)
-		err = um_lower_plan(s->b, &s->out->sched, &c, &carry, &line, s->out);
+		err = um_lower_plan(s->b, &s->out->sched, &c, &carry, &line, s->no_hints ? NULL : s->out);
 	if (!err) {
 		*too_short = line.too_short;
 		s->estimate = line.ns;

@@ -56,6 +56,7 @@ struct um_search {
 	int learning_rounds; /* rounds of learning */
 	int compared; /* number of plans rehearsed with advice (advice.h) and without */
 	uint64_t advised_ns, bare_ns; /* the least times with and without advice */
+	int no_hints; /* only estimates are made */
 	int no_rehearsal; /* the following plans are not rehearsed */
 	double score; /* of the last rehearsal */
 	uint64_t best_ns; /* predicted; 0: no sound plan yet */

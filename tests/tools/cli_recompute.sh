@@ -20,6 +20,14 @@ is "$(grep -c '"kind":"recompute"' "$tmp/swaps.umplan")" 0 "--no-recompute launc
 ok "the plan takes less than two thirds of the time" less "$(($(number predicted_ns "$tmp/again.umplan") * 3 / 2))" \
 	"$(number predicted_ns "$tmp/swaps.umplan")"
 
+# The search for the gaps is near its best.
+for limit in '2 108' '3 115'; do
+	plan "$trace" --profile a100 --oversubscribe "${limit% *}" -o "$tmp/near.umplan" >/dev/null
+	ok "at ${limit% *}x a plan takes at most ${limit#* } % of the time in core" less \
+		"$(($(number predicted_ns "$tmp/near.umplan") * 100))" \
+		"$(($(number in_core_ns "$tmp/near.umplan") * ${limit#* }))"
+done
+
 # What cannot be launched again, and what fits, is planned as before.
 zcat "$trace" | sed 's/,"relaunch":\[[^]]*\]//' >"$tmp/none.umtrace"
 plan "$tmp/none.umtrace" --oversubscribe 2 -o "$tmp/none.umplan" >/dev/null
