@@ -66,7 +66,7 @@ static unsigned parts_of(const struct recompute *c)
 
 /* --- one set of gaps ---------------------------------------------------------------------------------------------- */
 
-/* The iteration without the content of the first `n` gaps. */
+/* The iteration with relaunches in place of the content of the first `n` gaps, and its blocks. */
 static int rewrite(struct recompute *c, const struct um_drops *drops, uint32_t n, struct um_rewritten *w,
 		   struct um_blocks *blocks, int *paged)
 {
@@ -91,6 +91,7 @@ static int rewrite(struct recompute *c, const struct um_drops *drops, uint32_t n
 	return err;
 }
 
+/* Plans the iteration without the content of the first `n` gaps. */
 static int plan_gaps(struct recompute *c, const struct um_drops *drops, uint32_t n,
 		     const struct um_search_request *search, struct um_rewritten *w)
 {
@@ -112,6 +113,7 @@ static int plan_gaps(struct recompute *c, const struct um_drops *drops, uint32_t
 	return err;
 }
 
+/* Lists the gaps of a set in c->chosen. */
 static uint32_t choose(struct recompute *c, const uint8_t *in)
 {
 	c->chosen.n = 0;
@@ -298,8 +300,8 @@ static int expected(const struct recompute *c, struct um_plan *p, uint64_t *ns)
 	return err ? err : r->ns(r->user, p, ns);
 }
 
-/* Plans the best sets with the usual work. The plan with the least product of the predicted and the rehearsed time stays
- * in `best`, if it is faster than the one without relaunches. `*found`: there is one. */
+/* Plans the best sets with the usual work. The plan with the least product of the predicted and the rehearsed time
+ * stays in `best`, if it is faster than the one without relaunches. `*found`: there is one. */
 static int plan_finalists(struct recompute *c, struct um_rewritten *best, int *found)
 {
 	struct um_search_request search = {.effort = c->r->effort, .rehearsal = c->r->rehearsal, .learn = 1};
