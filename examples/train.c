@@ -174,8 +174,9 @@ static void build(struct umadv *adv, struct layer *layers)
 	}
 }
 
-/* Trains with this budget (0: all is resident). `weights`: the result. Returns the simulated ms of a step. */
-static double train(size_t budget, float *weights)
+/* Trains with this budget (0: all is resident). `weights`: the result. Returns the simulated ms of a step, and what the
+ * library did. */
+static double train(size_t budget, float *weights, struct umadv_stats *stats)
 {
 	struct umadv_options options;
 	struct layer layers[LAYERS];
@@ -201,6 +202,8 @@ static double train(size_t budget, float *weights)
 		check(umadv_host(adv, "result", UMADV_USES(UMADV_READ(layers[i].w))), "host");
 		memcpy(&weights[2 * CHANNELS * i], layers[i].w, WEIGHTS);
 	}
+	stats->struct_size = sizeof(*stats);
+	check(umadv_stats_get(adv, stats), "stats");
 	umadv_close(adv);
 	return ms;
 }
@@ -213,10 +216,12 @@ int main(void)
 	int wrong = 0;
 
 	for (int i = 0; i < 4; i++) {
-		double ms = train(i ? (size_t)(needed / ratios[i]) : 0, weights[i]);
+		struct umadv_stats stats = {0};
+		double ms = train(i ? (size_t)(needed / ratios[i]) : 0, weights[i], &stats);
 
 		wrong += memcmp(weights[i], weights[0], sizeof(weights[0])) != 0;
-		printf("%3.1fx: %.3f ms simulated for a step\n", ratios[i], ms);
+		printf("%3.1fx: %.3f ms simulated for a step, predicted %.3f ms, %llu operations launched again\n",
+		       ratios[i], ms, (double)stats.plan_ns / 1e6, (unsigned long long)stats.relaunches);
 	}
 	puts(wrong ? "the weights differ" : "the weights are the same");
 	return wrong != 0;

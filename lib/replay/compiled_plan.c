@@ -581,8 +581,8 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 			next_walk(&b);
 		err = b.err ? b.err : build_iteration(&b, &out->iterations[i], !i);
 	}
-	if (!err && !first)
-		err = um_compiled_plan_end(&b);
+	if (!err)
+		err = first ? um_compiled_plan_issue_early(out, plan) : um_compiled_plan_end(&b);
 	um_compiled_plan_unmap(&b);
 	if (err)
 		um_compiled_plan_fini(out);

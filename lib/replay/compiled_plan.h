@@ -118,7 +118,12 @@ size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr);
 /* Compiles. 0 or -ENOMEM. */
 int um_compiled_plan_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
 
-/* Only the steady iteration, in half the time: for evaluation, not for execution. */
+/* Issues prefetches as soon as what they wait for is queued, in all iterations but the first: what that issues at its
+ * begin may stay on the device. Not where the driver evicts: it does so in the order of issue as compiled. 0 or
+ * -ENOMEM. */
+int um_compiled_plan_issue_early(struct um_compiled_plan *p, const struct um_plan *plan);
+
+/* Only the steady iteration, with prefetches issued early, in half the time: for evaluation, not for execution. */
 int um_compiled_plan_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
 
 /* A tensor that is born in one iteration and freed in the next stays, in the first iteration, at its current place

@@ -64,10 +64,16 @@ int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_plan *pla
 	int err;
 
 	if (policy == UM_EVICT_LIBRARY || !steady->n_out || (policy == UM_EVICT_AUTO && !may_gain(profile)))
-		return 0;
+		return um_compiled_plan_issue_early(p, plan);
 	err = um_driver_evict_build(p, capacity_blocks, &iteration);
+	if (err && err != -ENOTSUP)
+		return err;
+	if (um_compiled_plan_issue_early(p, plan)) {
+		um_compiled_iteration_fini(&iteration);
+		return -ENOMEM;
+	}
 	if (err)
-		return err == -ENOTSUP ? 0 : err;
+		return 0;
 	if (policy == UM_EVICT_AUTO) {
 		err = um_rehearse(p, plan, profile, &library);
 		err = err ? err : rehearse(p, &iteration, plan, profile, &driver);

@@ -22,7 +22,7 @@ enum um_evict_policy { UM_EVICT_AUTO, UM_EVICT_LIBRARY, UM_EVICT_DRIVER };
  * save calls, short ones make room sooner. */
 uint32_t um_evict_policy_runs(const struct um_plan *plan, const struct um_profile *profile, uint64_t capacity_blocks);
 
-/* 0, or -ENOMEM and the plan is unchanged. */
+/* Also issues prefetches early (um_compiled_plan_issue_early). 0 or -ENOMEM. */
 int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_plan *plan, const struct um_profile *profile,
 			   uint64_t capacity_blocks, enum um_evict_policy policy);
 

@@ -3,8 +3,9 @@
  * rehearsal.c - simulates the workers, the driver and the link over a steady iteration
  *
  * The steady iteration is simulated several times. Of the next request of each lane, the one that can begin first does,
- * as soon as its worker is free and its waits are over; ops begin when the end of their waits is known. The program is
- * assumed to be far ahead of the device. Page faults of a paged op are not simulated: they add a time to it.
+ * as soon as its worker is free and its waits are over; ops begin when the end of their waits is known. The program
+ * takes no time, but it is held up by each op until the op's ins are submitted, and ins are queued by later ops only
+ * then. Page faults of a paged op are not simulated: they add a time to it.
  */
 #include "replay/rehearsal.h"
 
@@ -53,6 +54,7 @@ struct rehearsal {
 	uint64_t *left; /* by block: when its copy on the host was complete; 0: none */
 	uint8_t *unmapped; /* by block: the host has no mapping of it, or a read-only one: no unmapping is needed */
 	uint64_t *done; /* by op, over all iterations: end of the previous op */
+	uint64_t *announced; /* likewise: when the program announces the op */
 	uint32_t op; /* the next one, over all iterations */
 	int stuck; /* unknown times count as over */
 };
@@ -252,7 +254,11 @@ static uint64_t begins(const struct rehearsal *r, enum lane lane)
 		return NEVER;
 	if (lane == LANE_IN) {
 		t = later(r->in_turn, later(r->in_free[k % UM_LANES_IN], r->stream[k % UM_LANES_IN]));
-		t = later(t, track_at(r, &r->over[LANE_OUT], iteration, r->n[LANE_OUT], a->room));
+		op = iteration * r->p->n_ops + a->at;
+		if (op > r->op)
+			return r->stuck ? t : NEVER;
+		t = later(later(t, r->announced[op]),
+			  track_at(r, &r->over[LANE_OUT], iteration, r->n[LANE_OUT], a->room));
 		return later(t, track_at(r, &r->over[LANE_DROP], iteration, r->n[LANE_DROP], (int32_t)a->drops));
 	}
 	op = iteration * r->p->n_ops + a->at;
@@ -272,6 +278,8 @@ static void launch(struct rehearsal *r)
 		if (t == NEVER)
 			return;
 		r->done[r->op + 1] = later(r->done[r->op], t) + r->ns[op];
+		t = track_at(r, &r->over[LANE_IN], iteration, r->n[LANE_IN], r->iteration->gate[op]);
+		r->announced[r->op + 1] = later(r->announced[r->op], t);
 	}
 }
 
@@ -349,6 +357,7 @@ static int prepare(struct rehearsal *r)
 	r->left = calloc(r->p->blocks.n + 1, sizeof *r->left);
 	r->unmapped = calloc(r->p->blocks.n + 1, 1);
 	r->done = calloc(ITERATIONS * (size_t)r->p->n_ops + 1, sizeof *r->done);
+	r->announced = calloc(ITERATIONS * (size_t)r->p->n_ops + 1, sizeof *r->announced);
 	r->arrived.at = calloc(ITERATIONS * (size_t)r->iteration->n_in + 1, sizeof *r->arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++) {
 		r->over[lane].at = calloc(ITERATIONS * (size_t)r->n[lane] + 1, sizeof *r->over[lane].at);
@@ -356,7 +365,7 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
-	return r->ns && r->left && r->unmapped && r->done && r->arrived.at ? find_times(r) : -ENOMEM;
+	return r->ns && r->left && r->unmapped && r->done && r->announced && r->arrived.at ? find_times(r) : -ENOMEM;
 }
 
 int um_rehearse(const struct um_compiled_plan *program, const struct um_plan *plan, const struct um_profile *profile,
@@ -379,6 +388,7 @@ int um_rehearse(const struct um_compiled_plan *program, const struct um_plan *pl
 	free(r.left);
 	free(r.unmapped);
 	free(r.done);
+	free(r.announced);
 	free(r.arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++)
 		free(r.over[lane].at);

@@ -20,6 +20,10 @@ ok "the cg example is faster with hints ($times)" \
 out=$("$top_builddir/examples/train" 2>&1)
 is $? 0 "the train example succeeds" || diag "$out"
 like "$out" '^the weights are the same' "it trains the same weights with a third of the memory, to the last bit"
+ok "each step takes as long as predicted, within 8 %" awk '
+	/simulated/ { n++; off = $2 / $9 - 1; wrong += off < -0.08 || off > 0.08 }
+	END { exit n != 4 || wrong }' <<<"$out"
+like "$out" '3.0x: .* [1-9][0-9]* operations launched again' "operations are launched again"
 if [ -x "$top_builddir/examples/nvtx" ]; then
 	for iteration in 'Step *' ''; do
 		out=$(UMADVISE_ITERATION=$iteration "$top_builddir/examples/nvtx" 2>&1)

@@ -279,11 +279,37 @@ static void early(void)
 	early_plan(&plan);
 	um_compiled_plan_init(&p);
 	plan.d2h = 1; /* a byte a second: the copy is not over in time */
-	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "early: the plan compiles");
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0 && um_compiled_plan_issue_early(&p, &plan) == 0,
+	   "early: the plan compiles");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->addr, BASE, "early: what died makes room");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->at, 1, "early: from when on it is dead");
-	is_u64(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->at, 3, "early: for the last in");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->at, 1, "early: the last in is issued then, too");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->slot, UM_NO_SLOT, "early: before its tensor is born");
 	ok(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->room <= 0, "early: which waits for no copy of this iteration");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* As before, with an in that cannot be issued as soon as there is room. */
+static void not_early(int on_host)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	early_plan(&plan);
+	um_compiled_plan_init(&p);
+	plan.d2h = 1;
+	if (on_host)
+		plan.sched.ops.at[2].stream = UM_STREAM_CPU;
+	else
+		plan.sched.slots.at[2].death = 0; /* the one of the iteration before may have its place until then */
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0 && um_compiled_plan_issue_early(&p, &plan) == 0,
+	   "not early: the plan compiles");
+	for (size_t i = 0; i < STEADY.actions.n; i++)
+		if (STEADY.actions.at[i].kind == UM_ACTION_PREFETCH && STEADY.actions.at[i].addr == BASE + 2 * MIB2)
+			is_u64(STEADY.actions.at[i].at, 3,
+			       on_host ? "not early: an in comes after what the CPU uses"
+				       : "not early: an in comes after the birth of what outlives the iteration");
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
@@ -347,6 +373,8 @@ static void waste(int declared)
 int main(void)
 {
 	early();
+	not_early(0);
+	not_early(1);
 	late();
 	waste(0);
 	waste(1);

@@ -91,6 +91,32 @@ static void runs(void)
 	um_plan_fini(&plan);
 }
 
+/* Two slots are dropped after use. The driver's work on a prefetch holds up the program, and with it the next op's
+ * prefetch, unless that is issued before the op: where the place of its tensor is known before the birth. */
+static uint64_t held_up(int places_known)
+{
+	struct um_profile p = link_alone();
+	struct um_plan plan;
+	uint64_t ns;
+
+	um_plan_init(&plan);
+	for (int i = 0; i < 2; i++)
+		make_slot(&plan, BASE + (uint64_t)i * MIB2, MIB2, i, places_known ? 2 : i);
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(1), UM_WRITE);
+	make_op(&plan, "c", SLOTS(-1), UM_READ);
+	for (int i = 0; i < 2; i++) {
+		plan.sched.uses.at[i].dead_after = 1;
+		make_hint(&plan, UM_HINT_PREFETCH, i, i, 0, MIB2);
+	}
+	for (int i = 0; i < 2; i++)
+		make_hint(&plan, UM_HINT_DISCARD, 2, i, 0, MIB2);
+	p.c_pf = 5000;
+	ns = rehearsed(&plan, 2, &p);
+	um_plan_fini(&plan);
+	return ns;
+}
+
 /* Turns of what is only read: it goes without a copy, and its mapping on the host stays. */
 static void read_mostly(void)
 {
@@ -246,6 +272,8 @@ int main(void)
 
 	turns();
 	runs();
+	is_u64(held_up(0), 11000, "an op's prefetch is issued after that of the op before");
+	is_u64(held_up(1), 7000, "both are issued at once where the places are known");
 	read_mostly();
 	dropped();
 	remote();
