@@ -95,7 +95,8 @@ enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_LIBRARY, UMADV_EVICT_DRIVER };
 
 /* Checks of the program's promises, on the simulated GPU only. DISCARDS poisons discarded content, so that a wrong
  * promise gives wrong results. ON also logs accesses of a kernel's host code that its op does not declare, and writes
- * that its op declares as reads; it hashes pages, so kernels take several times as long in real time. */
+ * that its op declares as reads; it hashes pages, so kernels take several times as long in real time. It compares the
+ * content of tensors before and after a relaunch, and launches an op that made other content not again. */
 enum umadv_check { UMADV_CHECK_OFF, UMADV_CHECK_ON, UMADV_CHECK_DISCARDS };
 
 /* Where plans are made. ON: by a helper thread of low priority, while the program runs on; the plan is followed some
@@ -342,6 +343,7 @@ struct umadv_stats {
 	uint64_t plans_unused; /* plans that were made and not followed, as the program had changed */
 	uint64_t limited_iterations; /* that had fewer hints, as others did not pay, or to measure that */
 	uint64_t relaunches, relaunch_errors; /* ops launched again; relaunches that returned an error */
+	uint64_t relaunch_mismatches; /* tensors with other content after a relaunch: with UMADVISE_CHECK=1 */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

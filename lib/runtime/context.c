@@ -288,6 +288,7 @@ void um_context_close(struct umadv *adv)
 		um_chosen_device_close(&adv->device);
 	}
 	um_checking_fini(&adv->checking, &adv->notices);
+	um_content_check_fini(&adv->contents);
 	um_iterations_fini(&adv->iterations);
 	um_op_state_fini(&adv->op);
 	um_options_fini(&adv->options);
@@ -445,6 +446,7 @@ void um_context_stats(struct umadv *adv, struct umadv_stats *out)
 	out->errors = adv->notices.errors;
 	out->relaunches = adv->n_relaunches;
 	out->relaunch_errors = adv->n_relaunch_errors;
+	out->relaunch_mismatches = adv->contents.wrong;
 	um_iterations_stats(&adv->iterations, out);
 	um_tensors_stats(&adv->tensors, out);
 	um_replan_stats(&adv->replan, out);

@@ -24,6 +24,7 @@
 #include "replay/on_use.h"
 #include "runtime/checking.h"
 #include "runtime/chosen_device.h"
+#include "runtime/content_check.h"
 #include "runtime/fork_exit.h"
 #include "runtime/iterations.h"
 #include "runtime/notices.h"
@@ -54,6 +55,7 @@ struct umadv {
 	struct um_horizon horizon; /* capacity 0: none */
 	struct um_sinks sinks;
 	struct um_checking checking; /* of kernels on the simulated GPU */
+	struct um_content_check contents; /* likewise, of relaunches, while that is on */
 	uint64_t relaunching; /* number of the thread that launches an op again, without the lock; 0: none */
 	int no_relaunches; /* nothing is launched again any more */
 	int content_lost; /* a relaunch failed again and again: the next op says so */

@@ -382,15 +382,29 @@ static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv
 	return err;
 }
 
+/* The op without its relaunch, if that made other content. */
+static const struct umadv_op_info *refuse_relaunch(const struct umadv *adv, const struct umadv_op_info *info,
+						   struct umadv_op_info *to)
+{
+	if (!info->relaunch || !um_content_check_refuses(&adv->contents, adv->op.name))
+		return info;
+	*to = *info;
+	to->relaunch = NULL;
+	return to;
+}
+
 /* `known`: the schedule's op, if this is its next one on the expected tensors. */
 static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream stream, unsigned number,
 						const struct umadv_op_info *info, const struct um_sched_op *known)
 {
 	struct um_op_state *o = &adv->op;
 	struct um_replan *r = &adv->replan;
+	struct umadv_op_info plain;
 	struct um_op op;
-	int err = look_up(adv, number, info, &known), repeated;
+	int err, repeated;
 
+	info = refuse_relaunch(adv, info, &plain);
+	err = look_up(adv, number, info, &known);
 	o->prefetches = 0;
 	o->timed = -1;
 	if (err)
@@ -497,5 +511,6 @@ int um_context_finish(struct umadv *adv)
 	int code = gpu->api->simulation->sync(gpu);
 
 	um_checking_report(&adv->checking, &adv->notices);
+	um_content_check_report(&adv->contents, &adv->tensors.registry, &adv->notices);
 	return code ? -EIO : 0;
 }

@@ -71,6 +71,22 @@ static void announce(struct umadv *adv, const struct um_sched_op *op)
 		um_checking_op(&adv->checking, adv->op.stream, op->name);
 }
 
+/* Before the next op: what was dropped since the last one has its content still. */
+static void check_dropped(struct umadv *adv)
+{
+	const struct um_relaunches *r = &adv->replan.relaunches;
+
+	for (size_t i = 0; adv->checking.on && i < r->open.n; i++) {
+		const struct um_relaunch_gap *g = &r->gaps.at[r->open.at[i]];
+		const struct um_sched_op *op = &adv->replan.cursor.sched->ops.at[g->to];
+		const struct um_tensor *t = tensor_of(adv, g->slot);
+
+		if (t)
+			um_content_check_dropped(&adv->contents, adv->device.gpu,
+						 adv->tensors.pool.streams.at[op->stream].handle, t);
+	}
+}
+
 /* The content of what a relaunch writes is needed from now on. */
 static void close_gaps(struct umadv *adv, uint32_t launch)
 {
@@ -86,10 +102,16 @@ static void close_gaps(struct umadv *adv, uint32_t launch)
 		while (k < op->first_use + op->n_uses &&
 		       (s->uses.at[k].slot != slot || s->uses.at[k].access == UM_READ))
 			k++;
-		if (k == op->first_use + op->n_uses)
+		if (k == op->first_use + op->n_uses) {
 			r->open.at[n++] = r->open.at[i];
-		else if (t)
+			continue;
+		}
+		if (t)
 			t->flags &= ~(unsigned)UM_TENSOR_AGAIN;
+		if (t && adv->checking.on)
+			um_content_check_made(&adv->contents, adv->device.gpu,
+					      adv->tensors.pool.streams.at[op->stream].handle, t, op->name,
+					      adv->iterations.n - 1);
 	}
 	r->open.n = n;
 }
@@ -174,6 +196,7 @@ int um_context_restore(struct umadv *adv)
 	um_assert_locked(adv);
 	if (!r->open.n || adv->relaunching)
 		return lost(adv);
+	check_dropped(adv);
 	um_context_leave(adv);
 	stream = adv->tensors.pool.streams.at[adv->replan.cursor.sched->ops.at[0].stream].handle;
 	while (r->open.n)
@@ -287,6 +310,7 @@ void um_context_before_op(struct umadv *adv)
 
 	um_assert_locked(adv);
 	um_context_await_relaunch(adv);
+	check_dropped(adv);
 	if (must_stop(adv) && r->relaunches.open.n)
 		um_context_leave(adv);
 	while (c->on && c->op < r->relaunches.again.n && r->relaunches.again.at[c->op]) {
@@ -294,6 +318,7 @@ void um_context_before_op(struct umadv *adv)
 			launch_planned(adv);
 		else
 			um_cursor_advance(c);
+		check_dropped(adv);
 		if (must_stop(adv) && r->relaunches.open.n)
 			um_context_leave(adv);
 	}
@@ -345,8 +370,10 @@ void um_context_before_iter(struct umadv *adv)
 	um_assert_locked(adv);
 	um_context_await_relaunch(adv);
 	adv->content_lost = um_context_restore(adv) != 0;
-	if (!adv->no_relaunches)
+	um_content_check_report(&adv->contents, &adv->tensors.registry, &adv->notices);
+	if (!adv->no_relaunches && !adv->contents.refuses_more)
 		return;
+	adv->contents.refuses_more = 0;
 	um_replan_forget(&adv->replan);
 	um_context_forget_uses(adv);
 }

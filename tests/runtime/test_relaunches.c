@@ -3,6 +3,7 @@
  * Random programs train networks whose activations are dropped and made anew, with real arithmetic: layers that skip,
  * activations that are freed and born again, iterations that differ, accesses of the CPU, launches and hints that fail,
  * a second thread. All that was discarded is poisoned; all numbers are compared with the same program on plain memory.
+ * A launch that breaks its promise is named by UMADVISE_CHECK.
  */
 #include "umadvise.h"
 
@@ -48,6 +49,11 @@ struct program {
 	unsigned fail_launches, fail_hints, diverge; /* the chance of each is one in this; 0: none */
 	int by_iteration; /* activations are born in each iteration */
 	int threads; /* a second thread may call */
+	int check; /* UMADVISE_CHECK=1 */
+	const float *breaks; /* an activation: launched again, its op writes something else */
+	unsigned broken; /* how often */
+	unsigned named; /* lines about it */
+	char line[256]; /* the first */
 	const char *plan, *save; /* files: to begin with, to write; or NULL */
 	uint64_t wrong;
 	int err;
@@ -72,8 +78,19 @@ static void kernel(void *arg)
 {
 	const struct job *j = arg;
 
+	if (p->check && !j->adds)
+		memset(j->at, 0, BYTES); /* all of it is compared */
 	for (size_t i = 0; i < N; i += STRIDE)
 		j->at[i] = (j->adds ? j->at[i] : 0) + value(j->from[0][i], j->from[1][i], j->from[2][i], j->factor);
+}
+
+/* The last element, which is not computed, differs. */
+static void other_kernel(void *arg)
+{
+	const struct job *j = arg;
+
+	kernel(arg);
+	j->at[N - 1] = 1;
 }
 
 static void expect(const struct job *j)
@@ -103,6 +120,10 @@ static int launch(void *arg, void *stream)
 	launches += arg != direct;
 	if (arg != direct && one_in(p->fail_launches))
 		return 1;
+	if (arg != direct && j->at == p->breaks) {
+		p->broken++;
+		return umadv_sim_run(p->adv, stream, other_kernel, j);
+	}
 	return umadv_sim_run(p->adv, stream, kernel, j);
 }
 
@@ -254,6 +275,16 @@ static void iteration(void)
 		p->err |= umadv_free(p->adv, p->y[born].at);
 }
 
+static void on_log(void *user, enum umadv_log_level level, const char *line)
+{
+	(void)user;
+	(void)level;
+	if (!strstr(line, "launched again"))
+		diag("%s", line);
+	else if (!p->named++)
+		snprintf(p->line, sizeof p->line, "%s", line);
+}
+
 static void open_program(double ratio)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
@@ -263,8 +294,11 @@ static void open_program(double ratio)
 	umadv_options_init(&o);
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = (uint64_t)((2 * LAYERS + 4) * (double)BYTES / ratio) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
-	o.log_level = UMADV_LOG_ERROR;
-	struct um_sim_options so = {.profile = v100, .capacity = o.budget, .backed = 1, .poison = 1};
+	o.log_level = p->check ? UMADV_LOG_WARN : UMADV_LOG_ERROR;
+	o.log = p->check ? on_log : NULL;
+	o.check = p->check ? UMADV_CHECK_ON : UMADV_CHECK_OFF;
+	struct um_sim_options so = {
+		.profile = v100, .capacity = o.budget, .backed = 1, .poison = 1, .check = p->check};
 
 	if (um_sim_open(&gpu, &so))
 		tap_bail("no device");
@@ -297,6 +331,8 @@ static struct umadv_stats play(uint64_t seed, double ratio)
 	birth(&p->g[0], "g");
 	birth(&p->g[1], "g");
 	birth(&p->extra, "extra");
+	if (p->breaks)
+		p->breaks = p->y[3].at;
 	for (int i = 0; i < ITERATIONS; i++)
 		iteration();
 	for (int i = 0; i < LAYERS; i++)
@@ -353,6 +389,38 @@ static void test_failures(void)
 	   (unsigned long long)all);
 }
 
+static void test_check(void)
+{
+	static const float any;
+	struct umadv_stats s, t;
+	uint64_t predicted;
+
+	begin();
+	s = play(1, 2);
+	predicted = s.plan_ns;
+	begin();
+	p->check = 1;
+	t = play(1, 2);
+	is_int((long)t.relaunch_mismatches, 0, "no launch makes other content than the program's did");
+	is_int(p->named, 0, "nothing is logged");
+	ok(t.relaunches == s.relaunches && t.plan_ns == s.plan_ns, "checks change no plan");
+	begin();
+	p->check = 1;
+	p->breaks = &any;
+	t = play(1, 2);
+	is_int((long)p->wrong, 0, "an element that nobody uses differs");
+	ok(t.relaunch_mismatches > 0 && p->broken == t.relaunch_mismatches, "each time it is found (%u, %llu)",
+	   p->broken, (unsigned long long)t.relaunch_mismatches);
+	is_str(p->line,
+	       "check: in iteration 2 op 'forward' was launched again and wrote other content to tensor 'y' than "
+	       "before: it is not launched again. Announce it by umadv_op, or declare all that it uses",
+	       "one line names the iteration, the op and the tensor");
+	ok(t.relaunches < s.relaunches / 2, "soon the op is not launched again (%llu, %llu)",
+	   (unsigned long long)s.relaunches, (unsigned long long)t.relaunches);
+	ok(t.plan_ns > predicted, "the next plan copies instead");
+	is_int(p->err, 0, "no call fails");
+}
+
 static void test_saved(void)
 {
 	char path[] = "/tmp/test_relaunches.XXXXXX";
@@ -377,7 +445,8 @@ static void test_saved(void)
 static void test_random_programs(void)
 {
 	const char *text = getenv("UM_TEST_PROGRAMS");
-	uint64_t n = text ? strtoull(text, NULL, 10) : 24, wrong = 0, again = 0, errors = 0, failed = 0;
+	uint64_t n = text ? strtoull(text, NULL, 10) : 24, wrong = 0, again = 0, errors = 0, failed = 0,
+		 other = 0;
 
 	if (n < 24) /* in fewer no launch fails */
 		n = 24;
@@ -388,6 +457,7 @@ static void test_random_programs(void)
 		p->fail_hints = seed % 5 == 2 ? 10 : 0;
 		p->by_iteration = seed % 2;
 		p->threads = seed % 6 == 5;
+		p->check = seed % 8 == 3;
 		struct umadv_stats s = play(seed, 1.25 + (double)(seed % 8) / 4);
 
 		if (p->wrong || p->err)
@@ -397,10 +467,12 @@ static void test_random_programs(void)
 		errors += p->err != 0;
 		again += s.relaunches;
 		failed += s.relaunch_errors;
+		other += s.relaunch_mismatches;
 	}
 	is_int((long)wrong, 0, "%llu random programs compute the right numbers", (unsigned long long)n);
 	is_int((long)errors, 0, "no call fails");
 	ok(again > n, "ops are launched again (%llu)", (unsigned long long)again);
+	is_int((long)other, 0, "where it is checked, they make the same content");
 	ok(failed > 0, "and some of these launches fail (%llu)", (unsigned long long)failed);
 }
 
@@ -409,6 +481,7 @@ int main(void)
 	p = calloc(1, sizeof *p);
 	test_ratios();
 	test_failures();
+	test_check();
 	test_saved();
 	test_random_programs();
 	free(p);
