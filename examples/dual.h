@@ -3,8 +3,8 @@
  * dual.h - what the CUDA examples share: one body for a GPU and for a dry run, memory, the command line, the summary
  *
  * A kernel is written as a struct with its arguments and an operator()(i) that does the i-th element. each() launches
- * it. Under `umadvise dryrun` there is no GPU: a loop over the same body stands for the kernel, and the numbers that
- * come out are real. Nothing here is needed to use the library.
+ * it, launch() also announces it. Under `umadvise dryrun` there is no GPU: a loop over the same body stands for the
+ * kernel, and the numbers that come out are real. Nothing here is needed to use the library.
  */
 #ifndef DUAL_H
 #define DUAL_H
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <umadvise.h>
+#include <umadvise_cuda.h>
 #include <umadvise_dryrun.h>
 
 static inline void check_cuda(cudaError_t err, const char *what)
@@ -49,14 +50,26 @@ template <typename Body> void dual_host(void **args, const unsigned *, const uns
 		body(i);
 }
 
+/* The kernel for a body. */
+template <typename Body> const void *dual_symbol()
+{
+	static int told = umadv_dryrun_kernel((const void *)dual_kernel<Body>, dual_host<Body>);
+
+	(void)told;
+	return (const void *)dual_kernel<Body>;
+}
+
+/* With 256 threads each. */
+static inline unsigned dual_blocks(long n)
+{
+	return (unsigned)(n < 65536 * 256l ? (n + 255) / 256 : 65536);
+}
+
 /* Does body(0) to body(n - 1) on the stream, in any order. */
 template <typename Body> void each(cudaStream_t stream, long n, const Body &body)
 {
-	static int told = umadv_dryrun_kernel((const void *)dual_kernel<Body>, dual_host<Body>);
-	long blocks = (n + 255) / 256;
-
-	(void)told;
-	dual_kernel<<<(unsigned)(blocks < 65536 ? blocks : 65536), 256, 0, stream>>>(n, body);
+	dual_symbol<Body>();
+	dual_kernel<<<dual_blocks(n), 256, 0, stream>>>(n, body);
 	check_cuda(cudaGetLastError(), "launch");
 }
 
@@ -125,6 +138,21 @@ static inline void dual_iter(struct dual *d)
 		check(umadv_iter(d->adv, NULL), "umadv_iter");
 }
 
+/* Announces body(0) to body(n - 1) as an op and launches it; the library may launch it again. */
+template <typename Body>
+void launch(struct dual *d, cudaStream_t stream, const char *name, const struct umadv_use *uses, size_t n_uses, long n,
+	    const Body &body)
+{
+	void *args[] = {&n, const_cast<Body *>(&body)};
+
+	if (!d->adv)
+		each(stream, n, body);
+	else
+		check(umadv_cuda_launch(d->adv, name, uses, n_uses, dual_symbol<Body>(), dim3(dual_blocks(n)),
+					dim3(256), args, 0, stream),
+		      name);
+}
+
 static inline uint64_t dual_checksum(const void *data, size_t bytes)
 {
 	const uint32_t *word = (const uint32_t *)data;
@@ -145,10 +173,12 @@ static inline int dual_close(struct dual *d, uint64_t checksum, double value)
 	if (!d->adv)
 		return value >= 0 ? 0 : 1;
 	check(umadv_stats_get(d->adv, &s), "umadv_stats_get");
-	printf("%s: %llu of %llu iterations hinted, %llu hints, MiB prefetched %llu, evicted %llu, discarded %llu\n",
+	printf("%s: %llu of %llu iterations hinted, %llu hints, MiB prefetched %llu, evicted %llu, discarded %llu; "
+	       "%llu operations launched again\n",
 	       d->name, (unsigned long long)s.hinted_iterations, (unsigned long long)s.iterations,
 	       (unsigned long long)s.hints_issued, (unsigned long long)(s.prefetch_bytes >> 20),
-	       (unsigned long long)(s.evict_bytes >> 20), (unsigned long long)(s.discard_bytes >> 20));
+	       (unsigned long long)(s.evict_bytes >> 20), (unsigned long long)(s.discard_bytes >> 20),
+	       (unsigned long long)s.relaunches);
 	umadv_close(d->adv);
 	return value >= 0 ? 0 : 1;
 }

@@ -5,17 +5,18 @@
  * The network learns to output a shuffled version of its input. Weights, momentum, gradients and activations are
  * tensors of their own, as in a framework. Gradients and activations are written before they are read in every step, so
  * the program declares them transient: between steps they may be discarded instead of copied. Every output element is
- * one sum in a fixed order: the same result in every run, to the last bit.
+ * one sum in a fixed order: the same result in every run, to the last bit. Every operation of a step may be launched
+ * again: with less memory the library drops activations and makes them anew.
  *
  *     train [--size 1024] [--iterations 10] [--budget MIB] [--plain]        size: neurons in a layer
  */
 #include "dual.h"
 
-enum { LAYERS = 8, BATCH = 32 };
+enum { LAYERS = 8, ACTIVATION = 1 << 20 }; /* elements: the fewer neurons, the larger the batch */
 
 struct layer {
 	float *weight, *momentum, *gradient;
-	float *out; /* activations, BATCH rows */
+	float *out; /* activations, a row for each element of the batch */
 	float *delta; /* derivative of the loss by the input of the layer's relu */
 };
 
@@ -56,11 +57,11 @@ struct forward { /* out = relu(in weight) */
 struct loss { /* delta = out - target, target: the input, shuffled */
 	const float *out, *in;
 	float *delta;
-	long n;
+	long n, batch;
 
 	__host__ __device__ void operator()(long i) const
 	{
-		delta[i] = (out[i] - in[i / n * n + (i % n * 5 + 3) % n]) / (float)BATCH;
+		delta[i] = (out[i] - in[i / n * n + (i % n * 5 + 3) % n]) / (float)batch;
 	}
 };
 
@@ -83,13 +84,13 @@ struct backward { /* delta of the layer below = (delta weight') where its relu l
 struct gradient { /* gradient = in' delta */
 	const float *in, *delta;
 	float *gradient;
-	long n;
+	long n, batch;
 
 	__host__ __device__ void operator()(long i) const
 	{
 		float sum = 0;
 
-		for (long b = 0; b < BATCH; b++)
+		for (long b = 0; b < batch; b++)
 			sum += in[b * n + i / n] * delta[b * n + i % n];
 		gradient[i] = sum;
 	}
@@ -110,33 +111,37 @@ struct update {
 
 static void step(struct dual *d, struct layer *layer, const float *input)
 {
-	long n = d->size;
+	long n = d->size, batch = n <= ACTIVATION ? ACTIVATION / n : 1;
 
 	dual_iter(d);
 	for (int l = 0; l < LAYERS; l++) {
 		const float *in = l ? layer[l - 1].out : input;
 
-		USES(d, 0, "forward", UMADV_READ(in), UMADV_READ(layer[l].weight), UMADV_WRITE(layer[l].out));
-		each(0, BATCH * n, forward{in, layer[l].weight, layer[l].out, n, l == LAYERS - 1});
+		launch(d, 0, "forward",
+		       UMADV_USES(UMADV_READ(in), UMADV_READ(layer[l].weight), UMADV_WRITE(layer[l].out)), batch * n,
+		       forward{in, layer[l].weight, layer[l].out, n, l == LAYERS - 1});
 	}
-	USES(d, 0, "loss", UMADV_READ(layer[LAYERS - 1].out), UMADV_READ(input), UMADV_WRITE(layer[LAYERS - 1].delta));
-	each(0, BATCH * n, loss{layer[LAYERS - 1].out, input, layer[LAYERS - 1].delta, n});
+	launch(d, 0, "loss",
+	       UMADV_USES(UMADV_READ(layer[LAYERS - 1].out), UMADV_READ(input), UMADV_WRITE(layer[LAYERS - 1].delta)),
+	       batch * n, loss{layer[LAYERS - 1].out, input, layer[LAYERS - 1].delta, n, batch});
 	for (int l = LAYERS - 1; l >= 0; l--) {
 		const float *in = l ? layer[l - 1].out : input;
 
-		USES(d, 0, "gradient", UMADV_READ(in), UMADV_READ(layer[l].delta), UMADV_WRITE(layer[l].gradient));
-		each(0, n * n, gradient{in, layer[l].delta, layer[l].gradient, n});
+		launch(d, 0, "gradient",
+		       UMADV_USES(UMADV_READ(in), UMADV_READ(layer[l].delta), UMADV_WRITE(layer[l].gradient)), n * n,
+		       gradient{in, layer[l].delta, layer[l].gradient, n, batch});
 		if (!l)
 			break;
-		USES(d, 0, "backward", UMADV_READ(layer[l].delta), UMADV_READ(layer[l].weight), UMADV_READ(in),
-		     UMADV_WRITE(layer[l - 1].delta));
-		each(0, BATCH * n, backward{layer[l].delta, layer[l].weight, in, layer[l - 1].delta, n});
+		launch(d, 0, "backward",
+		       UMADV_USES(UMADV_READ(layer[l].delta), UMADV_READ(layer[l].weight), UMADV_READ(in),
+				  UMADV_WRITE(layer[l - 1].delta)),
+		       batch * n, backward{layer[l].delta, layer[l].weight, in, layer[l - 1].delta, n});
 	}
-	for (int l = 0; l < LAYERS; l++) {
-		USES(d, 0, "update", UMADV_UPDATE(layer[l].weight), UMADV_UPDATE(layer[l].momentum),
-		     UMADV_READ(layer[l].gradient));
-		each(0, n * n, update{layer[l].weight, layer[l].momentum, layer[l].gradient});
-	}
+	for (int l = 0; l < LAYERS; l++)
+		launch(d, 0, "update",
+		       UMADV_USES(UMADV_UPDATE(layer[l].weight), UMADV_UPDATE(layer[l].momentum),
+				  UMADV_READ(layer[l].gradient)),
+		       n * n, update{layer[l].weight, layer[l].momentum, layer[l].gradient});
 }
 
 static float *tensor(struct dual *d, long count, const char *what, int l, enum umadv_role role)
@@ -158,18 +163,18 @@ int main(int argc, char **argv)
 	uint64_t checksum = 0;
 	double error = 0;
 	float *input;
-	long n = d.size;
+	long n = d.size, elements = n <= ACTIVATION ? ACTIVATION / n * n : n;
 
-	input = dual_alloc<float>(&d, BATCH * n, "input", UMADV_INPUT);
+	input = dual_alloc<float>(&d, elements, "input", UMADV_INPUT);
 	USES(&d, 0, "input", UMADV_WRITE(input));
-	each(0, BATCH * n, fill{input, 2, 1});
+	each(0, elements, fill{input, 2, 1});
 	for (int l = 0; l < LAYERS; l++) {
 		layer[l].weight = tensor(&d, n * n, "weight", l, UMADV_PARAM);
 		layer[l].momentum = tensor(&d, n * n, "momentum", l, UMADV_OPTIM);
 		layer[l].gradient = tensor(&d, n * n, "gradient", l, UMADV_GRAD);
-		layer[l].out = tensor(&d, BATCH * n, "out", l, UMADV_ACT);
+		layer[l].out = tensor(&d, elements, "out", l, UMADV_ACT);
 		/* The last one is looked at after the last step: no promise about that. */
-		layer[l].delta = tensor(&d, BATCH * n, "delta", l, l == LAYERS - 1 ? UMADV_OTHER : UMADV_ACT);
+		layer[l].delta = tensor(&d, elements, "delta", l, l == LAYERS - 1 ? UMADV_OTHER : UMADV_ACT);
 		USES(&d, 0, "start", UMADV_WRITE(layer[l].weight), UMADV_WRITE(layer[l].momentum));
 		each(0, n * n, fill{layer[l].weight, 0.1f, 17u + l});
 		each(0, n * n, fill{layer[l].momentum, 0, 0});
@@ -180,7 +185,7 @@ int main(int argc, char **argv)
 
 	for (int l = 0; l < LAYERS; l++)
 		checksum = checksum * 31 + dual_checksum(layer[l].weight, n * n * sizeof(float));
-	for (long i = 0; i < BATCH * n; i++)
+	for (long i = 0; i < elements; i++)
 		error += (double)layer[LAYERS - 1].delta[i] * layer[LAYERS - 1].delta[i];
 	return dual_close(&d, checksum, error);
 }

@@ -265,6 +265,27 @@ typedef int (*umadv_launch_fn)(void *arg, void *stream);
 UMADV_API int umadv_launch(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses,
 			   size_t n_uses, umadv_launch_fn launch, const void *arg, size_t arg_bytes);
 
+/* A launch of a kernel; umadvise_cuda.h fills it from the arguments of cudaLaunchKernel. */
+struct umadv_kernel {
+	size_t struct_size;
+	const void *kernel; /* as `launch` and `param` take it */
+	unsigned grid[3], block[3];
+	void **args; /* pointers to the parameters */
+	size_t shared_bytes;
+	/* Launches the kernel. 0, or an error: nothing was launched. */
+	int (*launch)(const struct umadv_kernel *kernel, void *stream);
+	/* Stores offset and size of a parameter, as cudaFuncGetParamInfo does. 0; 1 (cudaErrorInvalidValue): there are
+	 * fewer; another error, or NULL: they are not known. */
+	int (*param)(const void *kernel, size_t index, size_t *offset, size_t *bytes);
+};
+
+/* As umadv_launch, for one kernel: the parameters are copied, so that the program need not keep them. Where they are
+ * not known (CUDA before 12.4), the op is launched and not registered, which is logged once. `kernel` is borrowed until
+ * the call returns. 0; as umadv_launch. Op path, plus two calls of `param` for each parameter; allocates if parameters
+ * exceed some 2 KB. */
+UMADV_API int umadv_launch_kernel(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses,
+				  size_t n_uses, const struct umadv_kernel *kernel);
+
 /* umadv_op with all details. Set struct_size; zero means "not given". */
 struct umadv_op_info {
 	size_t struct_size;

@@ -5,6 +5,8 @@
 #include "runtime/context.h"
 #include "runtime/environment.h"
 #include "runtime/fork_exit.h"
+#include "runtime/kernel_copy.h"
+#include "runtime/mistakes.h"
 
 #include "io/plan_file.h"
 
@@ -271,6 +273,40 @@ int umadv_launch(struct umadv *adv, void *stream, const char *name, const struct
 		return -EINVAL;
 	err = umadv_op_ex(adv, stream, name, &info);
 	return launch((void *)(uintptr_t)arg, stream) ? -EIO : err;
+}
+
+static void note_kernel(struct umadv *adv, const char *name, int err, int code)
+{
+	if (um_fork_exit_is_dead(&adv->fork_exit))
+		return;
+	um_context_lock(adv);
+	if (err == -ENOMEM)
+		adv->notices.errors++;
+	else
+		um_mistake_kernel(&adv->notices, name ? name : "op", code);
+	um_context_unlock(adv);
+}
+
+int umadv_launch_kernel(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses,
+			const struct umadv_kernel *kernel)
+{
+	struct umadv_op_info info = {.struct_size = sizeof info, .uses = uses, .n_uses = n_uses};
+	struct um_kernel_copy copy;
+	int err, code;
+
+	if (!adv || !kernel || kernel->struct_size < sizeof *kernel || !kernel->launch || (n_uses && !uses))
+		return -EINVAL;
+	err = um_kernel_copy_init(&copy, kernel, &code);
+	if (err) {
+		note_kernel(adv, name, err, code);
+	} else {
+		info.relaunch = um_kernel_copy_launch;
+		info.relaunch_arg = copy.block;
+		info.relaunch_arg_bytes = copy.bytes;
+	}
+	err = umadv_op_ex(adv, stream, name, &info);
+	um_kernel_copy_fini(&copy);
+	return kernel->launch(kernel, stream) ? -EIO : err;
 }
 
 /* Waits without the lock: work of the stream may need another thread's call. */

@@ -69,3 +69,11 @@ void um_mistake_no_iteration(struct um_notices *n)
 			"made. Call umadv_iter where an iteration begins",
 			UM_OPS_OUTSIDE);
 }
+
+void um_mistake_kernel(struct um_notices *n, const char *op, int code)
+{
+	um_notices_warn(n, UM_WARN_KERNEL,
+			"the parameters of the kernel of op '%s' are not known (CUDA error %d; cudaFuncGetParamInfo of "
+			"CUDA 12.4 is needed): it is launched, and not launched again",
+			op, code);
+}

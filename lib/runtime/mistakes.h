@@ -32,4 +32,7 @@ void um_mistake_stream(struct um_notices *n, const char *op, const struct um_cho
 /* UM_OPS_OUTSIDE ops, umadv_iter was never called, and they do not repeat. */
 void um_mistake_no_iteration(struct um_notices *n);
 
+/* The parameters of the op's kernel are not known: CUDA error `code`. */
+void um_mistake_kernel(struct um_notices *n, const char *op, int code);
+
 #endif

@@ -17,7 +17,7 @@ build() {
 	"$MAKE" -s -j2 -f "$top_srcdir/tests/gpu/programs.mk" SRC="$top_srcdir" OUT="$bin" NVCC="$NVCC" LIBUM="$lib" \
 		STANDIN="$standin" TOOL="$UMADVISE" NVCCFLAGS=-O1 KINDS=shared \
 		PROGRAMS="correct same special${UM_TEST_ALL:+ speed} cg stencil train" all \
-		"$bin/correct-static" "$bin/special-static"
+		"$bin/correct-static" "$bin/special-static" "$bin/train-static"
 }
 ok "the programs build" build || tap_done
 
@@ -68,7 +68,7 @@ fi
 
 # Examples: the first line is the checksum.
 example() { # NAME ARGUMENTS... (size and iterations first)
-	local name=$1 plain got
+	local name=$1 plain
 	shift
 	plain=$("$bin/$name-shared" --plain "${@:1:4}" 2>"$tmp/err" | head -n 1)
 	got=$("$bin/$name-shared" "$@" 2>"$tmp/err")
@@ -78,7 +78,14 @@ example() { # NAME ARGUMENTS... (size and iterations first)
 }
 example cg --size 64 --iterations 5 --budget 18
 example stencil --size 128 --iterations 5 --budget 16
-example train --size 512 --iterations 4 --budget 18
+small=(--size 16 --iterations 6 --budget 24)
+example train "${small[@]}"
+like "$got" '; [1-9][0-9]* operations launched again' "train: operations are launched again"
+static=$("$bin/train-static" "${small[@]}" 2>"$tmp/err")
+is "$static" "$got" "train with a static runtime: the same"
+UMADVISE_DRYRUN_MISSING=cuFuncGetParamInfo example train "${small[@]}"
+like "$got" '; 0 operations launched again' "train, with a driver that does not know parameters: none is launched again"
+is "$(grep -c "parameters of the kernel of op 'forward' are not known (CUDA error 801" "$tmp/err")" 1 "one line says so"
 
 # All ways to run a workload come to the same numbers, and hints pay. Times are simulated. Compiling it takes long.
 [ -n "${UM_TEST_ALL-}" ] || tap_done

@@ -29,7 +29,7 @@ grep -o 'umadv_[a-z_]*(' doc/umadvise.3 | tr -d '(' >"$tmp/man"
 ok "the header has functions" test -s "$tmp/api"
 is "$(only "$tmp/api" "$tmp/man")" "" "umadvise(3) has every function"
 grep -oh 'umadv_[a-z_]*' doc/umadvise.[37] |
-	grep -vxE 'umadv_(options|op_info|use|stats|caps|role|launch_fn)?' >"$tmp/named"
+	grep -vxE 'umadv_(options|op_info|use|stats|caps|role|launch_fn|kernel|cuda_launch)?' >"$tmp/named"
 is "$(only "$tmp/named" "$tmp/api")" "" "the manuals name only functions of the header"
 
 grep -oh 'UMADVISE_[A-Z_]\+' include/umadvise.h | grep -v '^UMADVISE_H$' >"$tmp/env"

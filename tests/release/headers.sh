@@ -100,9 +100,9 @@ fi
 
 # nvcc: compile and link, against the library that was built; what it makes needs no GPU to start.
 if [ -z "$NVCC" ]; then
-	skip 3 "no nvcc"
+	skip 4 "no nvcc"
 elif [ ! -e "$lib" ] || [ -n "$SANITIZE" ]; then
-	skip 3 "no plain shared library was built"
+	skip 4 "no plain shared library was built"
 else
 	{
 		cat "$tmp/use.c"
@@ -120,6 +120,21 @@ int launch(struct umadv *adv, cudaStream_t stream, float *x)
 }
 END
 	} >"$tmp/use.cu"
+	cat >"$tmp/cuda.c" <<'END'
+#include <umadvise_cuda.h>
+
+int launch(struct umadv *adv, const void *kernel, float *x)
+{
+	void *args[] = {&x};
+	dim3 one = {1, 1, 1};
+
+	return umadv_cuda_launch(adv, "scale", UMADV_USES(UMADV_UPDATE(x)), kernel, one, one, args, 0, NULL);
+}
+END
+	cuda=$(cd "$(dirname "$(readlink -f "$NVCC")")/.." && pwd)
+	# shellcheck disable=SC2086 # lists
+	ok "umadvise_cuda.h in C11" $CC -std=c11 $warn -I"$top_srcdir/include" -isystem "$cuda/include" -fsyntax-only \
+		"$tmp/cuda.c"
 	ok "umadvise.h in CUDA C++17" "$NVCC" -std=c++17 -I"$top_srcdir/include" -c -o "$tmp/use.o" "$tmp/use.cu" &&
 		ok "a CUDA program links with the library" "$NVCC" -o "$tmp/use" "$tmp/use.o" "$lib" &&
 		ok "a CUDA program runs without a GPU" env LD_LIBRARY_PATH="$top_builddir/.libs" "$tmp/use"

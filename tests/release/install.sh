@@ -17,6 +17,7 @@ installed() { # PATTERN NAME
 }
 installed '*/include/umadvise.h' "the header"
 installed '*/include/umadvise.hpp' "the header for C++"
+installed '*/include/umadvise_cuda.h' "the header for launches of CUDA"
 installed '*/cmake/umadvise/umadviseConfig.cmake' "the CMake package"
 installed '*/man/man7/umadvise.7' "the manual on concepts"
 installed '*/man/man3/umadvise.3' "the manual of the API"

@@ -297,8 +297,7 @@ static void open_program(double ratio)
 	o.log_level = p->check ? UMADV_LOG_WARN : UMADV_LOG_ERROR;
 	o.log = p->check ? on_log : NULL;
 	o.check = p->check ? UMADV_CHECK_ON : UMADV_CHECK_OFF;
-	struct um_sim_options so = {
-		.profile = v100, .capacity = o.budget, .backed = 1, .poison = 1, .check = p->check};
+	struct um_sim_options so = {.profile = v100, .capacity = o.budget, .backed = 1, .poison = 1, .check = p->check};
 
 	if (um_sim_open(&gpu, &so))
 		tap_bail("no device");
@@ -445,8 +444,7 @@ static void test_saved(void)
 static void test_random_programs(void)
 {
 	const char *text = getenv("UM_TEST_PROGRAMS");
-	uint64_t n = text ? strtoull(text, NULL, 10) : 24, wrong = 0, again = 0, errors = 0, failed = 0,
-		 other = 0;
+	uint64_t n = text ? strtoull(text, NULL, 10) : 24, wrong = 0, again = 0, errors = 0, failed = 0, other = 0;
 
 	if (n < 24) /* in fewer no launch fails */
 		n = 24;
