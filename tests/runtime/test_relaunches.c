@@ -4,6 +4,8 @@
  * activations that are freed and born again, iterations that differ, accesses of the CPU, launches and hints that fail,
  * a second thread. All that was discarded is poisoned; all numbers are compared with the same program on plain memory.
  * A launch that breaks its promise is named by UMADVISE_CHECK.
+ *
+ *     test_relaunches SEED        one program, where memory may run out: 0, 3 if a number is wrong, 2 if a call failed
  */
 #include "umadvise.h"
 
@@ -168,6 +170,8 @@ static void birth(struct tensor *t, const char *name)
 		tap_bail("no memory");
 	t->at = at;
 	t->is = t->is ? t->is : calloc(SAMPLES, sizeof *t->is);
+	if (!t->is)
+		tap_bail("no memory");
 }
 
 static void fill(struct tensor *t, float with)
@@ -474,9 +478,23 @@ static void test_random_programs(void)
 	ok(failed > 0, "and some of these launches fail (%llu)", (unsigned long long)failed);
 }
 
-int main(void)
+static int survive(uint64_t seed)
+{
+	begin();
+	p->diverge = seed % 2 ? 40 : 0;
+	p->by_iteration = seed / 2 % 2;
+	p->check = seed / 4 % 2;
+	play(seed, 2);
+	return p->wrong && !p->err ? 3 : p->err ? 2 : 0;
+}
+
+int main(int argc, char **argv)
 {
 	p = calloc(1, sizeof *p);
+	if (!p)
+		return 2;
+	if (argc > 1)
+		return survive(strtoull(argv[1], NULL, 10));
 	test_ratios();
 	test_failures();
 	test_check();
