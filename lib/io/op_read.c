@@ -231,6 +231,9 @@ static int read_ws(struct um_op_line *op, const struct um_json *j)
 	int rc = um_json_array(j, "ws", UM_JSON_MAY, &list);
 
 	um_vec_clear(&op->ws);
+	if (!rc && list && json_array_size(list) > UM_MOST_WORKSPACES)
+		return um_json_refuse(j, "`ws` has %zu elements: want at most %d", json_array_size(list),
+				      UM_MOST_WORKSPACES);
 	for (size_t i = 0; !rc && i < json_array_size(list); i++) {
 		json_t *v = json_array_get(list, i);
 		struct um_workspace ws;
@@ -239,7 +242,7 @@ static int read_ws(struct um_op_line *op, const struct um_json *j)
 			return um_json_refuse(j, "an element of `ws` is no pair: want [workspace bytes, ns]");
 		rc = um_json_as_u64(j, json_array_get(v, 0), "bytes of `ws`", 0, INT64_MAX, &ws.bytes);
 		if (!rc)
-			rc = um_json_as_u64(j, json_array_get(v, 1), "ns of `ws`", 0, INT64_MAX, &ws.ns);
+			rc = um_json_as_u64(j, json_array_get(v, 1), "ns of `ws`", 1, INT64_MAX, &ws.ns);
 		if (!rc && um_vec_push(&op->ws, ws))
 			return no_memory(j);
 	}

@@ -92,6 +92,29 @@ static int mark_dead(struct um_sched_use *uses, size_t n, const struct um_json *
 	return rc;
 }
 
+/* `choice`: without it the op has one algorithm. */
+static int keep_choice(struct um_schedule *sched, const struct um_op_line *op, const struct um_json *j,
+		       struct um_sched_op *so)
+{
+	uint64_t choice = UINT64_MAX;
+	int rc = 0;
+
+	if (!op->ws.n && json_object_get(j->root, "choice"))
+		return um_json_refuse(j, "`choice` without `ws`: want the algorithms that it chooses from");
+	if (op->ws.n)
+		rc = um_json_u64(j, "choice", UM_JSON_MAY, 0, op->ws.n - 1, &choice);
+	if (rc || choice == UINT64_MAX)
+		return rc;
+	if (op->ws.n > UINT32_MAX - sched->ws.n || um_vec_reserve(&sched->ws, op->ws.n))
+		return no_memory(j);
+	so->choice = (uint32_t)choice;
+	so->first_ws = (uint32_t)sched->ws.n;
+	so->n_ws = (uint32_t)op->ws.n;
+	for (size_t i = 0; i < op->ws.n; i++)
+		sched->ws.at[sched->ws.n++] = op->ws.at[i];
+	return 0;
+}
+
 static int keep_uses(struct um_schedule *sched, const struct um_op_line *op)
 {
 	if (um_vec_reserve(&sched->uses, op->uses.n) || um_vec_reserve(&sched->relaunch, op->relaunch.n))
@@ -139,6 +162,8 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 		rc = um_json_bool(j, "paged", &paged);
 	if (!rc)
 		rc = um_json_bool(j, "host", &host);
+	if (!rc)
+		rc = keep_choice(sched, op, j, &so);
 	if (!rc)
 		rc = reorder(op, j);
 	if (!rc && keep_uses(sched, op))

@@ -189,6 +189,10 @@ static int write_op(struct writer *w, const struct um_sched_op *op, size_t numbe
 			key_u64(w->out, i ? "," : "", w->plan->sched.relaunch.at[op->first_relaunch + i]);
 		um_out_str(w->out, "]");
 	}
+	if (op->n_ws) {
+		um_ws_write(w->out, &w->plan->sched.ws.at[op->first_ws], op->n_ws);
+		key_u64(w->out, ",\"choice\":", op->choice);
+	}
 	if (op->stream == UM_STREAM_CPU)
 		um_out_str(w->out, ",\"host\":true");
 	um_launch_write(w->out, op->stream == UM_STREAM_CPU ? 0 : op->stream, op->phase);

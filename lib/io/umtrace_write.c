@@ -67,21 +67,6 @@ static void write_relaunch(struct um_out *o, const struct um_op *op)
 	um_out_str(o, "]");
 }
 
-static void write_ws(struct um_out *o, const struct um_op *op)
-{
-	if (op->n_ws == 0)
-		return;
-	um_out_str(o, ",\"ws\":");
-	for (uint32_t i = 0; i < op->n_ws; i++) {
-		um_out_str(o, i ? ",[" : "[[");
-		um_out_u64(o, op->ws[i].bytes);
-		um_out_str(o, ",");
-		um_out_u64(o, op->ws[i].ns);
-		um_out_str(o, "]");
-	}
-	um_out_str(o, "]");
-}
-
 static int write_op(struct writer *w, const struct um_event *ev)
 {
 	const struct um_op *op = &ev->op;
@@ -95,7 +80,7 @@ static int write_op(struct writer *w, const struct um_event *ev)
 	um_uses_write(w->out, &view);
 	um_cost_write(w->out, &op->cost);
 	write_relaunch(w->out, op);
-	write_ws(w->out, op);
+	um_ws_write(w->out, op->ws, op->n_ws);
 	um_launch_write(w->out, op->stream == UM_STREAM_CPU ? 0 : op->stream, op->phase);
 	um_out_str(w->out, "}\n");
 	return 0;

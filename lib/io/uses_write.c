@@ -115,3 +115,18 @@ void um_launch_write(struct um_out *o, int32_t stream, char phase)
 		um_out_json_str(o, text);
 	}
 }
+
+void um_ws_write(struct um_out *o, const struct um_workspace *ws, uint32_t n)
+{
+	if (n == 0)
+		return;
+	um_out_str(o, ",\"ws\":");
+	for (uint32_t i = 0; i < n; i++) {
+		um_out_str(o, i ? ",[" : "[[");
+		um_out_u64(o, ws[i].bytes);
+		um_out_str(o, ",");
+		um_out_u64(o, ws[i].ns);
+		um_out_str(o, "]");
+	}
+	um_out_str(o, "]");
+}

@@ -25,6 +25,7 @@ void um_uses_write(struct um_out *o, const struct um_uses_view *v);
 void um_range_write(struct um_out *o, const struct um_uses_view *v, const struct um_use *u);
 
 void um_cost_write(struct um_out *o, const struct um_cost *cost); /* the known fields */
+void um_ws_write(struct um_out *o, const struct um_workspace *ws, uint32_t n);
 void um_launch_write(struct um_out *o, int32_t stream, char phase);
 
 #endif

@@ -133,11 +133,17 @@ static int add_op(struct work *w, const struct um_iter_op *from)
 
 	op.first_use = (uint32_t)w->out->uses.n;
 	op.first_relaunch = (uint32_t)w->out->relaunch.n;
+	op.first_ws = (uint32_t)w->out->ws.n;
 	if (add_uses(w, from, &hash))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < op.n_relaunch; i++)
 		if (um_vec_push(&w->out->relaunch, w->number[w->all->relaunch.at[from->first_relaunch + i]]))
 			return -ENOMEM;
+	for (uint32_t i = 0; i < op.n_ws; i++)
+		if (um_vec_push(&w->out->ws, w->all->ws.at[from->first_ws + i]))
+			return -ENOMEM;
+	if (op.n_ws)
+		hash = um_op_hash_ws(hash, w->all->ws.at + from->first_ws, op.n_ws);
 	op.hash = um_op_hash_end(hash, op.n_uses);
 	w->out->signature = um_signature_op(w->out->signature, op.hash);
 	return um_vec_push(&w->out->ops, op);

@@ -81,11 +81,13 @@ static int add_ops(const struct um_iteration *it, const struct um_nesting *nesti
 		   struct um_schedule *out)
 {
 	if (um_vec_reserve(&out->ops, it->ops.n) || um_vec_reserve(&out->uses, it->uses.n) ||
-	    um_vec_reserve(&out->relaunch, it->relaunch.n))
+	    um_vec_reserve(&out->relaunch, it->relaunch.n) || um_vec_reserve(&out->ws, it->ws.n))
 		return -ENOMEM;
 	add_uses(it, nesting, slot_of, out);
 	for (size_t i = 0; i < it->relaunch.n; i++)
 		out->relaunch.at[out->relaunch.n++] = slot_of[it->relaunch.at[i]];
+	for (size_t i = 0; i < it->ws.n; i++)
+		out->ws.at[out->ws.n++] = it->ws.at[i];
 	for (size_t i = 0; i < it->ops.n; i++) {
 		const struct um_iter_op *op = &it->ops.at[i];
 		int again = op->relaunchable && relaunch_is_whole(it, op, nesting);
@@ -105,6 +107,8 @@ static int add_ops(const struct um_iteration *it, const struct um_nesting *nesti
 			.relaunchable = (uint8_t)again,
 			.first_relaunch = op->first_relaunch,
 			.n_relaunch = again ? op->n_relaunch : 0,
+			.first_ws = op->first_ws,
+			.n_ws = op->n_ws,
 		};
 	}
 	return 0;

@@ -105,6 +105,7 @@ static int add_ops(struct unroll *u)
 			return -ENOMEM;
 		op.first_use = (uint32_t)out->uses.n;
 		op.first_relaunch = (uint32_t)out->relaunch.n;
+		op.first_ws = (uint32_t)out->ws.n;
 		for (uint32_t k = 0; k < op.n_uses; k++) {
 			struct um_sched_use use = s->uses.at[s->ops.at[i].first_use + k];
 
@@ -113,6 +114,8 @@ static int add_ops(struct unroll *u)
 		}
 		for (uint32_t k = 0; k < op.n_relaunch; k++)
 			out->relaunch.at[out->relaunch.n++] = u->now[s->relaunch.at[s->ops.at[i].first_relaunch + k]];
+		for (uint32_t k = 0; k < op.n_ws; k++)
+			out->ws.at[out->ws.n++] = s->ws.at[s->ops.at[i].first_ws + k];
 		out->ops.at[out->ops.n++] = op;
 	}
 	for (size_t i = 0; i < s->births.n; i++)
@@ -152,7 +155,8 @@ int um_unroll_build(const struct um_schedule *s, uint32_t n_iterations, struct u
 	u.next = malloc((s->slots.n + 1) * sizeof *u.next);
 	if (!u.now || !u.next || um_vec_reserve(&out->slots, n * s->slots.n + 1) ||
 	    um_vec_reserve(&out->ops, n * s->ops.n + 1) || um_vec_reserve(&out->uses, n * s->uses.n + 1) ||
-	    um_vec_reserve(&out->relaunch, n * s->relaunch.n + 1) || um_vec_reserve(&out->births, n * s->births.n + 1))
+	    um_vec_reserve(&out->relaunch, n * s->relaunch.n + 1) ||
+	    um_vec_reserve(&out->births, n * s->births.n + 1) || um_vec_reserve(&out->ws, n * s->ws.n + 1))
 		err = -ENOMEM;
 	out->signature = s->signature;
 	for (uint32_t iteration = 0; iteration < n_iterations && !err; iteration++)

@@ -68,6 +68,8 @@ struct um_workspace {
 	uint64_t ns;
 };
 
+#define UM_MOST_WORKSPACES 64 /* of an op */
+
 struct um_op {
 	const char *name; /* never NULL */
 	const struct um_use *uses;
@@ -78,7 +80,7 @@ struct um_op {
 	const struct um_tensor_id *relaunch; /* see umtrace; NULL: must not be launched again */
 	uint32_t n_relaunch;
 	int relaunchable; /* `relaunch` is given, possibly empty */
-	const struct um_workspace *ws;
+	const struct um_workspace *ws; /* what the program offers to choose from; NULL: nothing */
 	uint32_t n_ws;
 };
 

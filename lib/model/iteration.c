@@ -23,6 +23,7 @@ void um_iteration_clear(struct um_iteration *it)
 	um_vec_clear(&it->ops);
 	um_vec_clear(&it->uses);
 	um_vec_clear(&it->relaunch);
+	um_vec_clear(&it->ws);
 	um_vec_clear(&it->births);
 	um_vec_clear(&it->late_frees);
 	um_vec_clear(&it->nests);
@@ -39,6 +40,7 @@ void um_iteration_fini(struct um_iteration *it)
 	um_vec_fini(&it->ops);
 	um_vec_fini(&it->uses);
 	um_vec_fini(&it->relaunch);
+	um_vec_fini(&it->ws);
 	um_vec_fini(&it->births);
 	um_vec_fini(&it->late_frees);
 	um_vec_fini(&it->nests);

@@ -44,6 +44,7 @@ struct um_iter_op {
 	char phase;
 	uint8_t relaunchable;
 	uint32_t first_relaunch, n_relaunch; /* into relaunch[] */
+	uint32_t first_ws, n_ws; /* into ws[] */
 };
 
 /* A tensor born in the previous iteration (not in set-up) and freed in this one, used in it or not. */
@@ -67,6 +68,7 @@ struct um_iteration {
 	UM_VEC(struct um_iter_op) ops;
 	UM_VEC(struct um_iter_use) uses;
 	UM_VEC(uint32_t) relaunch; /* tensor indices */
+	UM_VEC(struct um_workspace) ws; /* offered by ops */
 	UM_VEC(uint32_t) births; /* tensor indices in birth order */
 	UM_VEC(struct um_iter_free) late_frees; /* in order of the frees */
 	UM_VEC(struct um_iter_nest) nests;
@@ -92,6 +94,14 @@ static inline uint64_t um_op_hash_use(uint64_t h, uint32_t tensor, uint64_t tens
 	h = um_hash_fold(h, tensor_bytes);
 	h = um_hash_fold(h, use->off);
 	return um_hash_fold(h, use->bytes);
+}
+
+/* Of what an op offers, after its uses. Times vary. */
+static inline uint64_t um_op_hash_ws(uint64_t h, const struct um_workspace *ws, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		h = um_hash_fold(h, ws[i].bytes);
+	return h;
 }
 
 static inline uint64_t um_op_hash_end(uint64_t h, uint32_t n_uses)

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "model/plan_run.h"
 #include "model/plan_unfold.h"
+#include "model/workspace.h"
 
 #include <inttypes.h>
 
@@ -64,6 +65,8 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 
 		if (op->first_use > s->uses.n || op->n_uses > s->uses.n - op->first_use)
 			return um_refuse(why, size, "op %zu '%s': its uses are out of range", i, op->name);
+		if (op->n_ws && (op->first_ws > s->ws.n || op->n_ws > s->ws.n - op->first_ws))
+			return um_refuse(why, size, "op %zu '%s': its workspaces are out of range", i, op->name);
 		for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
 			const struct um_sched_use *use = &s->uses.at[u];
 
@@ -210,7 +213,7 @@ static int steady(struct um_plan_run *r, char *why, size_t size)
 static int run(const struct um_plan *p, struct um_plan_figures *figures, uint64_t *start, char *why, size_t size)
 {
 	struct um_plan_run r;
-	uint64_t compute = 0, again = 0;
+	uint64_t compute = 0, again = 0, slower = 0;
 	int err = check_read_mostly(p, why, size);
 
 	if (err)
@@ -223,12 +226,15 @@ static int run(const struct um_plan *p, struct um_plan_figures *figures, uint64_
 		err = um_host_resident_check(p, r.host_resident, why, size);
 	if (!err)
 		err = steady(&r, why, size);
-	for (size_t i = 0; i < p->sched.ops.n; i++)
+	for (size_t i = 0; i < p->sched.ops.n; i++) {
 		*(p->sched.ops.at[i].again ? &again : &compute) += p->sched.ops.at[i].ns;
+		slower += um_workspace_slower_ns(&p->sched, &p->sched.ops.at[i]);
+	}
 	if (!err && figures)
 		*figures = (struct um_plan_figures){
 			.ns = r.tally.ns,
 			.again_ns = again,
+			.slower_ns = slower,
 			.stall_ns = r.tally.ns - again - compute,
 			.h2d_bytes = r.tally.h2d_bytes,
 			.d2h_bytes = r.tally.d2h_bytes,
@@ -260,6 +266,8 @@ static int check(const struct um_plan *p, struct um_plan_figures *figures, uint6
 {
 	int err = um_schedule_check(&p->sched, why, size), again = 0;
 
+	if (!err)
+		err = um_workspace_check(&p->sched, why, size);
 	if (!err && (p->hints.n >= UINT32_MAX || !p->h2d || !p->d2h))
 		err = um_refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d,
 				p->d2h);

@@ -176,6 +176,7 @@ static int add_relaunch(struct unfolding *w, const struct um_hint *h)
 			return -ENOMEM;
 	}
 	op.again = (uint32_t)w->out->launch[h->slot] + 1;
+	op.n_ws = 0; /* it has the algorithm of its op */
 	op.first_use = (uint32_t)first;
 	op.n_uses = (uint32_t)(to->uses.n - first);
 	return add_launch(w, &op);

@@ -20,6 +20,7 @@ void um_schedule_fini(struct um_schedule *s)
 	um_vec_fini(&s->uses);
 	um_vec_fini(&s->relaunch);
 	um_vec_fini(&s->births);
+	um_vec_fini(&s->ws);
 }
 
 /* NULL stays NULL: not a failure. */
@@ -42,7 +43,7 @@ int um_schedule_copy(struct um_schedule *to, const struct um_schedule *from)
 	um_schedule_init(&s);
 	if (um_vec_reserve(&s.slots, from->slots.n) || um_vec_reserve(&s.ops, from->ops.n) ||
 	    copy_plain(&s.uses, &from->uses) || copy_plain(&s.relaunch, &from->relaunch) ||
-	    copy_plain(&s.births, &from->births))
+	    copy_plain(&s.births, &from->births) || copy_plain(&s.ws, &from->ws))
 		goto no_memory;
 	/* One by one, so that on failure exactly the copied ones are freed. */
 	for (size_t i = 0; i < from->slots.n; i++) {

@@ -19,7 +19,8 @@ enum um_slot_flag {
 	UM_SLOT_TRANSIENT = 2, /* declared transient: content dead between iterations */
 	UM_SLOT_GUESSED = 4, /* its free was not observed yet */
 	UM_SLOT_UNMANAGED = 8, /* no hints, not counted in the budget */
-	UM_SLOT_SCRATCH = 16 /* of a plan: memory for relaunches only, which holds content of slot `of` */
+	UM_SLOT_WORKSPACE = 16, /* of a plan: the workspace that it chose for an op */
+	UM_SLOT_SCRATCH = 32 /* of a plan: memory for relaunches only, which holds content of slot `of` */
 };
 
 struct um_slot {
@@ -57,6 +58,8 @@ struct um_sched_op {
 	uint8_t paged; /* of a plan: uses more than the budget, so that the driver pages it */
 	uint32_t again; /* of an unfolded plan (plan_unfold.h): a relaunch of op `again` - 1; 0: the program's op */
 	uint32_t first_relaunch, n_relaunch;
+	uint32_t first_ws, n_ws; /* algorithms to choose from */
+	uint32_t choice; /* of a plan: the chosen one, from 0; `ns` is its time */
 };
 
 struct um_schedule {
@@ -66,6 +69,7 @@ struct um_schedule {
 	UM_VEC(struct um_sched_use) uses;
 	UM_VEC(uint32_t) relaunch; /* slots */
 	UM_VEC(uint32_t) births; /* slots in birth order */
+	UM_VEC(struct um_workspace) ws;
 };
 
 void um_schedule_init(struct um_schedule *s);

@@ -7,6 +7,7 @@
  */
 #include "plan/planner.h"
 
+#include "model/workspace.h"
 #include "plan/advice.h"
 #include "plan/blocks.h"
 #include "plan/bound.h"
@@ -15,6 +16,7 @@
 #include "plan/recompute.h"
 #include "plan/scheme.h"
 #include "plan/search.h"
+#include "plan/workspaces.h"
 
 #include <stdio.h>
 
@@ -120,7 +122,7 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 		       const struct um_host_resident *host_resident, struct um_plan *out, char *why, size_t size)
 {
 	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
-	struct um_search_request search = {.effort = r->effort, .rehearsal = r->rehearsal};
+	struct um_search_request search = {.effort = r->effort, .rehearsal = r->rehearsal, .part = r->part};
 	struct um_blocks blocks = {0};
 	int err = um_blocks_build(&blocks, &out->sched, host_resident), paged = 0;
 
@@ -242,21 +244,35 @@ static int build_scheme(const struct um_plan_request *r, const struct um_scheme 
 	return err;
 }
 
-int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size)
+static const struct um_scheme *scheme_of(const struct um_plan_request *r)
 {
-	uint64_t grow = 0;
-	const struct um_scheme *scheme = r->strategy ? um_scheme_find(r->strategy) : NULL;
+	return r->strategy ? um_scheme_find(r->strategy) : NULL;
+}
+
+/* Makes a plan for a schedule that was checked, with the algorithms that were chosen. */
+static int build_chosen(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow, char *why, size_t size)
+{
+	const struct um_scheme *scheme = scheme_of(r);
 	int err = um_schedule_copy(&out->sched, r->sched);
 
 	if (!err)
-		err = um_schedule_check(&out->sched, why, size);
-	if (!err)
 		err = set_header(out, r);
 	if (!err)
-		err = um_place_build(r, &out->sched, &grow);
+		err = um_place_build(r, &out->sched, grow);
 	if (!err)
-		err = scheme ? build_scheme(r, scheme, out, &grow, why, size)
-			     : build_lookahead(r, out, &grow, why, size);
+		err = scheme ? build_scheme(r, scheme, out, grow, why, size) : build_lookahead(r, out, grow, why, size);
+	return err;
+}
+
+int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size)
+{
+	uint64_t grow = 0;
+	int err = um_schedule_check(r->sched, why, size);
+
+	if (!err)
+		err = um_schedule_offers(r->sched)
+			      ? um_workspaces_plan(r, scheme_of(r), build_chosen, out, &grow, why, size)
+			      : build_chosen(r, out, &grow, why, size);
 	if (err) {
 		um_plan_fini(out);
 		um_plan_init(out);

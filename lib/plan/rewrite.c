@@ -47,6 +47,7 @@ static int add_launch(struct rewrite *w, const struct um_sched_op *op, int32_t n
 		w->last[w->out->plan.sched.uses.at[u].slot] = u + 1;
 	x.relaunchable = 0;
 	x.n_relaunch = 0;
+	x.n_ws = 0;
 	if (um_vec_push(&w->out->plan.sched.ops, x))
 		return -ENOMEM;
 	return um_vec_push(&w->launches, ((struct um_launch){number, again}));
@@ -327,6 +328,8 @@ static int prepare(struct rewrite *w, const struct um_plan *from, const struct u
 	memcpy(to->sched.slots.at, w->s->slots.at, slots * sizeof *w->s->slots.at);
 	if (w->s->uses.n)
 		memcpy(to->sched.uses.at, w->s->uses.at, w->s->uses.n * sizeof *w->s->uses.at);
+	for (size_t i = 0; i < slots; i++)
+		to->sched.slots.at[i].flags &= ~(unsigned)UM_SLOT_WORKSPACE; /* as others: nothing is chosen any more */
 	to->sched.slots.n = slots;
 	to->sched.uses.n = w->s->uses.n;
 	w->burst.dropped = w->dropped;

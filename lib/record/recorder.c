@@ -176,7 +176,7 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	if (it->ops.n >= r->caps.ops || it->uses.n + op->n_uses > r->caps.uses)
 		return -E2BIG;
 	if (um_vec_reserve(&it->ops, 1) || um_vec_reserve(&it->uses, op->n_uses) ||
-	    um_vec_reserve(&it->relaunch, op->n_relaunch))
+	    um_vec_reserve(&it->relaunch, op->n_relaunch) || um_vec_reserve(&it->ws, op->n_ws))
 		return -ENOMEM;
 	name = um_names_find(&r->names, op->name);
 	if (!name)
@@ -191,11 +191,15 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 		.phase = op->phase,
 		.relaunchable = op->relaunchable != 0,
 		.first_relaunch = (uint32_t)it->relaunch.n,
+		.first_ws = (uint32_t)it->ws.n,
+		.n_ws = op->n_ws,
 	};
 	hash = add_uses(r, op, um_op_hash(name->hash, op->stream), &rc);
 	if (rc)
 		return rc;
-	kept->hash = um_op_hash_end(hash, op->n_uses);
+	kept->hash = um_op_hash_end(um_op_hash_ws(hash, op->ws, op->n_ws), op->n_uses);
+	for (uint32_t i = 0; i < op->n_ws; i++)
+		it->ws.at[it->ws.n++] = op->ws[i];
 	for (uint32_t i = 0; i < op->n_relaunch; i++) {
 		uint32_t number = find_used(op, op->relaunch[i]);
 

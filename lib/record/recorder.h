@@ -63,7 +63,7 @@ static inline struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint6
 
 	/* if all ops before it had the same number of uses, its old entry was not overwritten */
 	if (at >= r->old_ops || kept->hash != hash || kept->first_use != it->uses.n + r->n_repeated_uses ||
-	    kept->n_uses != n_uses || kept->n_relaunch)
+	    kept->n_uses != n_uses || kept->n_relaunch || kept->n_ws)
 		return NULL;
 	if (!r->n_repeated)
 		r->repeated = uses;

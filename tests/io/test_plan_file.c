@@ -131,7 +131,8 @@ static int same_ops(const struct um_schedule *a, const struct um_schedule *b)
 		       x->n_uses == y->n_uses && x->ns == y->ns && x->cost.ns == y->cost.ns &&
 		       x->cost.flops == y->cost.flops && x->cost.bytes == y->cost.bytes && x->stream == y->stream &&
 		       x->phase == y->phase && x->relaunchable == y->relaunchable &&
-		       x->first_relaunch == y->first_relaunch && x->n_relaunch == y->n_relaunch;
+		       x->first_relaunch == y->first_relaunch && x->n_relaunch == y->n_relaunch &&
+		       x->first_ws == y->first_ws && x->n_ws == y->n_ws && x->choice == y->choice;
 	}
 	for (size_t i = 0; same && i < a->uses.n; i++) {
 		const struct um_sched_use *x = &a->uses.at[i], *y = &b->uses.at[i];
@@ -141,6 +142,9 @@ static int same_ops(const struct um_schedule *a, const struct um_schedule *b)
 	}
 	for (size_t i = 0; same && i < a->relaunch.n; i++)
 		same = a->relaunch.at[i] == b->relaunch.at[i];
+	same = same && a->ws.n == b->ws.n;
+	for (size_t i = 0; same && i < a->ws.n; i++)
+		same = a->ws.at[i].bytes == b->ws.at[i].bytes && a->ws.at[i].ns == b->ws.at[i].ns;
 	return same;
 }
 
@@ -189,10 +193,34 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 	um_plan_fini(&b);
 }
 
+static void check_workspaces(void)
+{
+	const char *top = getenv("top_srcdir");
+	const struct um_sched_op *op;
+	struct um_plan p;
+	struct um_diag d;
+	char path[1024];
+
+	snprintf(path, sizeof path, "%s/tests/data/good-workspace.umplan", top ? top : ".");
+	um_plan_init(&p);
+	if (um_plan_read(path, &p, &d))
+		tap_bail("no good-workspace.umplan");
+	op = &p.sched.ops.at[1];
+	ok(op->n_ws == 3 && op->choice == 1 && p.sched.ws.at[op->first_ws + 1].bytes == 2048, "a choice is read");
+	is_int((int)p.sched.slots.at[2].flags, UM_SLOT_WORKSPACE, "so is the kind of its slot");
+	is_int(um_plan_check(&p, NULL, NULL, 0), 0, "the plan is sound");
+	um_plan_fini(&p);
+	load(&p,
+	     HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0],\"w\":[2],\"ns\":7,\"ws\":[[0,7],[8,6]]}\n" TAIL);
+	is_int((int)p.sched.ops.at[0].n_ws, 0, "without a choice the op has one algorithm");
+	um_plan_fini(&p);
+}
+
 static void check_round_trips(void)
 {
 	static const char *const names[] = {"good-all-keys.umplan",  "good-host.umplan",   "good-foreign.umplan",
-					    "good-handed-on.umplan", "good-no-ops.umplan", "good-recompute.umplan"};
+					    "good-handed-on.umplan", "good-no-ops.umplan", "good-recompute.umplan",
+					    "good-workspace.umplan"};
 	const char *top = getenv("top_srcdir");
 	char from[1024], to[256];
 
@@ -256,6 +284,7 @@ int main(void)
 	check_defaults();
 	check_extra_keys();
 	check_recompute();
+	check_workspaces();
 	check_round_trips();
 	check_places();
 	check_failures();

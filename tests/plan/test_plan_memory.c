@@ -22,14 +22,16 @@ static const struct plan_case {
 	int thin; /* fx_thin */
 	int rehearsed;
 	int net; /* fx_net, with relaunches */
+	int offers; /* fx_offers */
 } cases[] = {
-	{20, NULL, 0, 0, 0},	       {24, NULL, 0, 1, 0},
-	{98, NULL, 1, 0, 0},	       {20, "autoswap-swdoa", 0, 0, 0},
-	{20, "superneurons", 0, 0, 0}, {20, "appobmem", 0, 0, 0},
-	{20, "vdnn-all", 0, 0, 0},     {20, "capuchin", 0, 0, 0},
-	{20, "g10", 0, 0, 0},	       {20, "swapadvisor", 0, 0, 0},
-	{45, NULL, 0, 0, 1},	       {58, NULL, 0, 1, 1},
-	{45, "superneurons", 0, 0, 1},
+	{20, NULL, 0, 0, 0, 0},		  {24, NULL, 0, 1, 0, 0},
+	{98, NULL, 1, 0, 0, 0},		  {20, "autoswap-swdoa", 0, 0, 0, 0},
+	{20, "superneurons", 0, 0, 0, 0}, {20, "appobmem", 0, 0, 0, 0},
+	{20, "vdnn-all", 0, 0, 0, 0},	  {20, "capuchin", 0, 0, 0, 0},
+	{20, "g10", 0, 0, 0, 0},	  {20, "swapadvisor", 0, 0, 0, 0},
+	{45, NULL, 0, 0, 1, 0},		  {58, NULL, 0, 1, 1, 0},
+	{45, "superneurons", 0, 0, 1, 0}, {20, NULL, 0, 1, 0, 1},
+	{45, "superneurons", 0, 0, 1, 1},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -58,6 +60,8 @@ static void try_plan(const struct plan_case *c)
 		fx_random(&s, c->seed);
 	if (c->thin)
 		fx_thin(&s, c->seed);
+	if (c->offers)
+		fx_offers(&s, c->seed, 0);
 	/* A net, for those who plan for nets. */
 	for (size_t i = 0; i < s.ops.n; i++)
 		s.ops.at[i].phase = i < s.ops.n / 2 ? 'f' : 'b';
