@@ -286,6 +286,25 @@ struct umadv_kernel {
 UMADV_API int umadv_launch_kernel(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses,
 				  size_t n_uses, const struct umadv_kernel *kernel);
 
+/* Offers `n` algorithms of the op that the calling thread announces next: sizes[i] bytes of workspace, which may be 0,
+ * and the op's time with it in ns. Stores the index of one in `choice`: the one that the plan keeps room for, so that
+ * the iteration is shortest; without a plan the fastest that fits beside all that is alive, or the smallest. `memory`
+ * receives its workspace, managed memory with undefined content, NULL if it needs none. The op is launched with both:
+ *
+ *     umadv_workspace(adv, sizes, times, n, &i, &memory);
+ *     umadv_op(adv, stream, "conv1", UMADV_USES(UMADV_READ(x), UMADV_READ(w), UMADV_WRITE(y)));
+ *     cudnnConvolutionForward(..., algorithms[i], memory, sizes[i], ...);
+ *
+ * The library adds the workspace to what the op writes. Its memory ends with the calling thread's first call after the
+ * launch that is an allocation, a free, an op, or the begin of an iteration; it is not for umadv_free or for captured
+ * work. So workspaces and tensors share memory, and a buffer of the program for all workspaces is not needed. Offer the
+ * same sizes in each iteration. An op with a workspace is not launched again, see umadv_launch. 0; -EINVAL: no
+ * algorithm or more than UMADV_MOST_WORKSPACES, or a time of 0; -ENOMEM: not even the smallest workspace can be
+ * allocated. Op path. */
+UMADV_API int umadv_workspace(struct umadv *adv, const size_t *sizes, const uint64_t *times, size_t n, size_t *choice,
+			      void **memory);
+#define UMADV_MOST_WORKSPACES 64
+
 /* umadv_op with all details. Set struct_size; zero means "not given". */
 struct umadv_op_info {
 	size_t struct_size;

@@ -122,11 +122,23 @@ int um_cursor_begin(struct um_cursor *c)
 	return whole;
 }
 
+/* The slot of the program's next birth, UM_NO_SLOT: there is none. `*birth`: its number. */
+static uint32_t next_birth(const struct um_cursor *c, uint32_t *birth)
+{
+	const struct um_schedule *s = c->sched;
+
+	for (*birth = c->birth; *birth < s->births.n; ++*birth)
+		if (!(s->slots.at[s->births.at[*birth]].flags & UM_SLOT_WORKSPACE))
+			return s->births.at[*birth];
+	return UM_NO_SLOT;
+}
+
 uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice)
 {
-	if (!c->on || !c->sched || c->birth >= c->sched->births.n)
+	uint32_t birth, slot = c->on && c->sched ? next_birth(c, &birth) : UM_NO_SLOT;
+
+	if (slot == UM_NO_SLOT)
 		return UINT64_MAX;
-	uint32_t slot = c->sched->births.at[c->birth];
 
 	if (c->sched->slots.at[slot].bytes != bytes)
 		return UINT64_MAX;
@@ -138,14 +150,23 @@ uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice)
 
 int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 {
+	uint32_t birth, slot;
+
 	if (!c->on)
 		return 1;
-	if (c->birth >= c->sched->births.n || c->sched->slots.at[c->sched->births.at[c->birth]].bytes != t->bytes) {
+	slot = next_birth(c, &birth);
+	if (slot == UM_NO_SLOT || c->sched->slots.at[slot].bytes != t->bytes) {
 		c->on = 0;
 		return 1;
 	}
-	rebind(c, c->sched->births.at[c->birth++], t->id, t->addr);
+	c->birth = birth + 1;
+	rebind(c, slot, t->id, t->addr);
 	return 0;
+}
+
+void um_cursor_workspace(struct um_cursor *c, uint32_t slot, const struct um_tensor *t)
+{
+	rebind(c, slot, t->id, t->addr);
 }
 
 /* Was a used slot bound to this tensor, now or when the schedule was learned? */

@@ -7,11 +7,11 @@
  * owns  the tensor of each slot in this iteration
  *
  * Births are compared by size and order, ops by name, stream and uses: every use must be of the tensor that its slot is
- * bound to. A slot used for the first time may have another tensor of the same size (buffers that swap, a replaced
- * tensor): it is rebound, which is counted but is no divergence. Several tensors with many bytes that are new to the
- * schedule are a divergence: the program chooses them in each iteration (expert weights, samples). Frees are not
- * compared. Op path: O(uses), where a slot is rebound O(slots); no allocation. Not thread-safe: the caller holds the
- * context's lock.
+ * bound to. The birth of a workspace belongs to its op and is not compared. A slot used for the first time may have
+ * another tensor of the same size (buffers that swap, a replaced tensor): it is rebound, which is counted but is no
+ * divergence. Several tensors with many bytes that are new to the schedule are a divergence: the program chooses them
+ * in each iteration (expert weights, samples). Frees are not compared. Op path: O(uses), where a slot is rebound
+ * O(slots); no allocation. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_REPLAY_CURSOR_H
 #define UM_REPLAY_CURSOR_H
@@ -65,6 +65,9 @@ uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice);
 
 /* A tensor is born. 0: as in the schedule; 1: departed now or before. */
 int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t);
+
+/* The workspace of an op of the schedule is allocated: `slot` is its slot. */
+void um_cursor_workspace(struct um_cursor *c, uint32_t slot, const struct um_tensor *t);
 
 /* An op is announced. 0: as in the schedule (c->op is then the op after it); 1: departed. */
 int um_cursor_op(struct um_cursor *c, const struct um_op *op);

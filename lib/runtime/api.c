@@ -131,10 +131,16 @@ static inline int after_event(struct umadv *adv, int err)
 	return err;
 }
 
+static inline void end_offers(struct umadv *adv)
+{
+	if (__builtin_expect(adv->offers.n != 0, 0))
+		um_context_end_offers(adv);
+}
+
 /* LOCKED for an event. An NVTX range before the event begins its iteration first. */
 #define EVENT(adv, dead, ptr, expr)                                                                                    \
 	LOCKED(adv, dead,                                                                                              \
-	       (before_event(adv, ptr), um_pending_launches_call(&(adv)->pending),                                     \
+	       (end_offers(adv), before_event(adv, ptr), um_pending_launches_call(&(adv)->pending),                    \
 		atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks             \
 			? um_context_take_mark(adv)                                                                    \
 			: (void)0,                                                                                     \
@@ -208,6 +214,7 @@ static int __attribute__((cold, noinline)) end_op(struct umadv *adv, int err)
 		if (um_fork_exit_is_dead(&(adv)->fork_exit))                                                           \
 			return 0;                                                                                      \
 		um_context_lock(adv);                                                                                  \
+		end_offers(adv);                                                                                       \
 		if (um_context_relaunches(adv)) {                                                                      \
 			um_context_before_op(adv);                                                                     \
 			op_err = (expr);                                                                               \
@@ -231,6 +238,17 @@ int umadv_op(struct umadv *adv, void *stream, const char *name, const struct uma
 	if (!adv || (n_uses && !uses))
 		return -EINVAL;
 	OP(adv, um_context_op(adv, stream, name, &info));
+}
+
+int umadv_workspace(struct umadv *adv, const size_t *sizes, const uint64_t *times, size_t n, size_t *choice,
+		    void **memory)
+{
+	if (!adv || !sizes || !times || !choice || !memory || !n || n > UMADV_MOST_WORKSPACES)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (sizes[i] > SIZE_MAX / 2 || !times[i])
+			return -EINVAL;
+	EVENT(adv, -ENODEV, NULL, um_context_workspace(adv, sizes, times, n, choice, memory));
 }
 
 /* The fields of a caller that was compiled with another version of the struct. NULL: it is none. */
@@ -356,7 +374,8 @@ int umadv_iter(struct umadv *adv, const char *name)
 	if (!adv)
 		return -EINVAL;
 	LOCKED(adv, 0,
-	       (um_pending_launches_call(&adv->pending), adv->iterations.by_program = 1, begin_iteration(adv, name)));
+	       (end_offers(adv), um_pending_launches_call(&adv->pending), adv->iterations.by_program = 1,
+		begin_iteration(adv, name)));
 }
 
 int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)

@@ -291,6 +291,7 @@ void um_context_close(struct umadv *adv)
 	um_content_check_fini(&adv->contents);
 	um_iterations_fini(&adv->iterations);
 	um_op_state_fini(&adv->op);
+	um_vec_fini(&adv->offers);
 	um_options_fini(&adv->options);
 	pthread_mutex_destroy(&adv->lock);
 	free(adv);

@@ -35,6 +35,16 @@
 #include "runtime/sinks.h"
 #include "runtime/tensors.h"
 
+/* The workspaces that a thread has offered for its next op, or for the one that it has announced. */
+struct um_offer {
+	uint64_t thread;
+	uint64_t addr; /* of the chosen workspace; 0: it needs none */
+	struct um_tensor_id id; /* likewise */
+	int announced; /* its op was */
+	uint32_t n;
+	struct um_workspace ws[UMADV_MOST_WORKSPACES];
+};
+
 struct umadv {
 	pthread_mutex_t lock; /* guards everything below but fork_exit */
 #if UM_DEBUG
@@ -49,6 +59,7 @@ struct umadv {
 	struct um_iterations iterations;
 	struct um_op_state op;
 	struct um_pending_launches pending;
+	UM_VEC(struct um_offer) offers; /* of umadv_workspace, until the thread's first call after the launch */
 	struct um_replan replan;
 	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */
 	struct um_predictor predictor; /* with lookahead, while no plan is followed; as the horizon */
@@ -155,6 +166,12 @@ void um_context_stats(struct umadv *adv, struct umadv_stats *out);
 uint64_t um_context_hints(const struct umadv *adv); /* hints so far, issued or still queued */
 struct um_hints_by_source um_context_hints_by_source(const struct umadv *adv);
 
+/* Workspaces (context_workspace.c). 0; -EINVAL; -ENOMEM. */
+int um_context_workspace(struct umadv *adv, const size_t *sizes, const uint64_t *times, size_t n, size_t *choice,
+			 void **memory);
+/* The calling thread calls: its ops were launched, and their workspaces end. */
+void um_context_end_offers(struct umadv *adv);
+
 /* Relaunches (context_relaunch.c), where the plan has some. They unlock the context and lock it again. */
 void um_context_before_op(struct umadv *adv); /* launches what is due before the next op */
 int um_context_after_op(struct umadv *adv); /* of an announced op, before its launch. 0; -EIO: content is lost */
@@ -176,6 +193,18 @@ int um_context_warm(struct umadv *adv, struct um_plan *plan);
 void um_context_quiesce(struct umadv *adv);
 
 /* --- among the files of the context ------------------------------------------------------------------------------- */
+
+/* Allocates a workspace: in `slot` of the schedule that is followed, UM_NO_SLOT: anywhere. `*out`: the tensor. 0 or
+ * -ENOMEM. */
+int um_context_alloc_workspace(struct umadv *adv, uint64_t bytes, uint32_t slot, struct um_tensor **out);
+void um_context_free_workspace(struct umadv *adv, uint64_t addr, struct um_tensor_id id);
+/* The op that the calling thread announces gets what it has offered. 1: it has offered something. */
+int um_context_search_offer(struct umadv *adv);
+
+static inline int um_context_take_offer(struct umadv *adv)
+{
+	return __builtin_expect(adv->offers.n != 0, 0) && um_context_search_offer(adv);
+}
 
 /* Passes an event to the recorder and to the trace writer. `stream`: of an op. */
 void um_context_feed(struct umadv *adv, const struct um_event *e, um_stream stream);

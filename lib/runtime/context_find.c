@@ -163,7 +163,8 @@ const struct um_sched_op *um_context_find(struct umadv *adv, unsigned stream, co
 	um_context_begin(adv, NULL, NULL);
 	if (known && um_op_state_resolve(o, &adv->tensors.registry, info, &adv->notices))
 		adv->notices.errors++;
-	known = um_op_state_expected(o, &adv->tensors.registry, &adv->replan.cursor, (int32_t)stream, info);
+	known = o->n_ws ? NULL
+			: um_op_state_expected(o, &adv->tensors.registry, &adv->replan.cursor, (int32_t)stream, info);
 	if (!known) {
 		o->uses = o->resolved.at;
 		o->n_uses = (uint32_t)o->resolved.n;

@@ -270,6 +270,7 @@ static void report_op(struct umadv *adv, const struct um_op *op, um_stream strea
 		um_op_state_announce(&adv->op, &adv->device, stream, &op->cost, &adv->notices);
 	if (adv->checking.on && !adv->op.cpu)
 		um_checking_op(&adv->checking, stream, op->name);
+	e.op.n_uses -= adv->op.workspace != NULL;
 	if (known)
 		um_sinks_trace(&adv->sinks, &e, stream);
 	else
@@ -357,6 +358,18 @@ static inline int replay_plain(struct umadv *adv, const struct um_sched_op *so, 
 	return 1;
 }
 
+/* Launched again, an op with a workspace would use memory that is not its own any more. */
+static inline int keep_closure(struct umadv *adv, const struct umadv_op_info *info)
+{
+	struct umadv_op_info once;
+
+	if (!adv->op.workspace)
+		return um_iterations_keep_closure(&adv->iterations, info);
+	once = *info;
+	once.relaunch = NULL;
+	return um_iterations_keep_closure(&adv->iterations, &once);
+}
+
 /* Resolves the tensors of the op and begins an unmarked iteration if one is due. 0, -EINVAL; -ENOMEM: the op is ignored
  * and the iteration is recorded as incomplete. */
 static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv_op_info *info,
@@ -371,7 +384,9 @@ static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv
 	if (!err && info->relaunch)
 		err = um_op_state_resolve_outs(&adv->op, registry, info);
 	if (!err)
-		err = um_iterations_keep_closure(&adv->iterations, info);
+		err = um_op_state_add_workspace(&adv->op);
+	if (!err)
+		err = keep_closure(adv, info);
 	if (err == -ENOMEM) {
 		adv->notices.errors++;
 		adv->iterations.recorder.it.incomplete = 1;
@@ -455,6 +470,30 @@ static inline void begin_op(struct um_op_state *o, um_stream stream, const char 
 	o->stream = stream;
 }
 
+static void forget_offer(struct um_op_state *o)
+{
+	o->n_ws = 0;
+	o->workspace = NULL;
+}
+
+/* The op has offered workspaces: it is recorded in full. */
+static int __attribute__((cold))
+op_with_offer(struct umadv *adv, um_stream stream, unsigned number, const struct umadv_op_info *info)
+{
+	int err = op_in_full(adv, stream, number, info, NULL);
+
+	forget_offer(&adv->op);
+	return err;
+}
+
+/* Captured work does not run now: the op is ignored, with what it has offered. */
+static int __attribute__((cold)) ignore_captured(struct umadv *adv)
+{
+	if (um_context_take_offer(adv))
+		forget_offer(&adv->op);
+	return 0;
+}
+
 int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
 {
 	const struct um_sched_op *known;
@@ -463,8 +502,10 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	um_assert_locked(adv);
 	begin_op(&adv->op, stream, name ? name : "op");
 	if (capturing(adv, stream))
-		return 0;
+		return ignore_captured(adv);
 	number = find_stream(adv, stream);
+	if (um_context_take_offer(adv))
+		return op_with_offer(adv, stream, number, info);
 	known = um_op_state_expected(&adv->op, &adv->tensors.registry, &adv->replan.cursor, (int32_t)number, info);
 	return known && replay_plain(adv, known, number, info) ? 0 : op_in_full(adv, stream, number, info, known);
 }

@@ -17,15 +17,34 @@ static int is_long_lived(const struct umadv *adv, enum um_role role)
 	return role == UM_ROLE_PARAM || role == UM_ROLE_OPTIM || !adv->op.n;
 }
 
+struct birth {
+	uint64_t bytes;
+	const char *name;
+	enum um_role role;
+	unsigned flags; /* enum um_tensor_flag */
+	uint32_t slot; /* of a workspace in the schedule that is followed; UM_NO_SLOT: none */
+};
+
+/* As um_cursor_place. */
+static uint64_t planned_place(const struct umadv *adv, const struct birth *b, int choice)
+{
+	const struct um_cursor *c = &adv->replan.cursor;
+
+	if (!(b->flags & UM_TENSOR_WORKSPACE))
+		return um_cursor_place(c, b->bytes, choice);
+	return choice || b->slot == UM_NO_SLOT ? UINT64_MAX : c->sched->slots.at[b->slot].place;
+}
+
 /* Allocates at the planned address if there is one and it is free, else at any free address. */
-static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
+static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 {
 	struct um_replan *r = &adv->replan;
 	struct um_arena_pool *pool = &adv->tensors.pool;
+	uint64_t bytes = b->bytes;
 	int hinting = um_replan_hints(r);
 
 	for (int choice = 0; choice < 2; choice++) {
-		uint64_t place = um_cursor_place(&r->cursor, bytes, choice);
+		uint64_t place = planned_place(adv, b, choice);
 
 		if (place != UINT64_MAX && um_arena_pool_alloc_at(pool, place, bytes) == 0) {
 			*addr = place;
@@ -40,83 +59,123 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 	/* While no plan is followed, tensors without a planned address stay in the main heap. A program whose shapes
 	 * always change never follows a plan, and its tensors in two heaps would evict each other. */
 	return um_arena_pool_alloc(pool, bytes,
-				   hinting		      ? UM_ARENA_POOL_UNPLANNED
-				   : is_long_lived(adv, role) ? UM_ARENA_POOL_LONG_LIVED
-							      : UM_ARENA_POOL_MAIN,
+				   hinting			 ? UM_ARENA_POOL_UNPLANNED
+				   : is_long_lived(adv, b->role) ? UM_ARENA_POOL_LONG_LIVED
+								 : UM_ARENA_POOL_MAIN,
 				   addr);
 }
 
 /* Memory with a discard in progress that does not end is not used again: other memory is taken. */
-static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
+static int take_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 {
-	int err = find_place(adv, bytes, role, addr);
+	int err = find_place(adv, b, addr);
 
-	for (int i = 0; !err && adv->replan.executor && um_executor_claim(adv->replan.executor, *addr, bytes); i++) {
+	for (int i = 0; !err && adv->replan.executor && um_executor_claim(adv->replan.executor, *addr, b->bytes); i++) {
 		if (i == CLAIMS)
 			return -ENOMEM;
-		err = um_arena_pool_alloc(&adv->tensors.pool, bytes, UM_ARENA_POOL_MAIN, addr);
+		err = um_arena_pool_alloc(&adv->tensors.pool, b->bytes, UM_ARENA_POOL_MAIN, addr);
 	}
 	return err;
 }
 
-static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
-		      unsigned flags)
+/* A tensor of the program is recorded. */
+static void report_birth(struct umadv *adv, struct um_tensor *t)
 {
 	struct um_event e = {.kind = UM_EV_ALLOC};
+
+	adv->iterations.finder.born += t->bytes;
+	e.alloc.id = t->id;
+	e.alloc.tensor = t;
+	e.alloc.bytes = t->bytes;
+	e.alloc.name = t->name;
+	e.alloc.role = t->role;
+	um_context_feed(adv, &e, NULL);
+}
+
+/* Compares a birth with the schedule. */
+static void compare_birth(struct umadv *adv, const struct birth *b, const struct um_tensor *t)
+{
+	struct um_cursor *c = &adv->replan.cursor;
+
+	if (b->slot != UM_NO_SLOT)
+		um_cursor_workspace(c, b->slot, t);
+	else if (!(b->flags & UM_TENSOR_WORKSPACE) && c->on && c->sched && um_cursor_alloc(c, t))
+		um_context_leave(adv);
+}
+
+static int add_tensor(struct umadv *adv, uint64_t addr, const struct birth *b, struct um_tensor **out)
+{
 	struct um_tensor *t;
-	int err = um_tensors_add(&adv->tensors, addr, bytes, name, role, flags, &t);
+	int err = um_tensors_add(&adv->tensors, addr, b->bytes, b->name, b->role, b->flags, &t);
 
 	if (err)
 		return err;
 	t->born_iter = adv->iterations.n;
 	t->born_op = adv->iterations.op_serial;
-	adv->iterations.finder.born += bytes;
-	e.alloc.id = t->id;
-	e.alloc.tensor = t;
-	e.alloc.bytes = bytes;
-	e.alloc.name = t->name;
-	e.alloc.role = role;
-	um_context_feed(adv, &e, NULL);
+	if (!(b->flags & UM_TENSOR_WORKSPACE))
+		report_birth(adv, t);
 	if (adv->device.cuda && t->name)
 		um_device_standin_name(adv->device.gpu, (void *)(uintptr_t)addr, t->name);
 	if (um_activity_source_on(&adv->sinks.activities))
 		um_activity_source_tensor(&adv->sinks.activities, t);
-	if (adv->replan.cursor.on && adv->replan.cursor.sched && um_cursor_alloc(&adv->replan.cursor, t))
-		um_context_leave(adv);
+	compare_birth(adv, b, t);
+	*out = t;
 	return 0;
+}
+
+/* A tensor in managed memory. */
+static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor **out)
+{
+	uint64_t addr;
+	int err = take_place(adv, b, &addr);
+
+	if (err)
+		return err;
+	err = add_tensor(adv, addr, b, out);
+	if (err)
+		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes, 0);
+	return err;
+}
+
+static int allocate_unmanaged(struct umadv *adv, const struct birth *b, struct um_tensor **out)
+{
+	struct um_gpu *gpu = adv->device.gpu;
+	void *p = NULL;
+	int err;
+
+	if (!gpu->api->cudaMalloc || gpu->api->cudaMalloc(gpu, &p, b->bytes))
+		return -ENOMEM;
+	err = add_tensor(adv, (uint64_t)(uintptr_t)p, b, out);
+	if (err)
+		gpu->api->cudaFree(gpu, p);
+	return err;
 }
 
 int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr)
 {
 	int unmanaged = role == UM_ROLE_COMM;
-	uint64_t addr;
-	void *p = NULL;
-	int err;
+	const struct birth b = {bytes, name, role, unmanaged ? UM_TENSOR_UNMANAGED : 0, UM_NO_SLOT};
+	struct um_tensor *t;
+	int err = unmanaged ? allocate_unmanaged(adv, &b, &t) : allocate(adv, &b, &t);
 
-	if (unmanaged) {
-		if (!adv->device.gpu->api->cudaMalloc || adv->device.gpu->api->cudaMalloc(adv->device.gpu, &p, bytes))
-			return -ENOMEM;
-		addr = (uint64_t)(uintptr_t)p;
-	} else {
-		err = take_place(adv, bytes, role, &addr);
-		if (err)
-			return err;
-	}
-	err = add_tensor(adv, addr, bytes, name, role, unmanaged ? UM_TENSOR_UNMANAGED : 0);
-	if (err) {
-		if (unmanaged)
-			adv->device.gpu->api->cudaFree(adv->device.gpu, p);
-		else
-			um_arena_pool_free(&adv->tensors.pool, addr, bytes, 0);
-		return err;
-	}
-	*ptr = (void *)(uintptr_t)addr;
-	return 0;
+	if (!err)
+		*ptr = (void *)(uintptr_t)t->addr;
+	return err;
+}
+
+int um_context_alloc_workspace(struct umadv *adv, uint64_t bytes, uint32_t slot, struct um_tensor **out)
+{
+	const struct birth b = {bytes, "workspace", UM_ROLE_WORKSPACE, UM_TENSOR_WORKSPACE, slot};
+
+	return allocate(adv, &b, out);
 }
 
 int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role)
 {
-	return add_tensor(adv, (uint64_t)(uintptr_t)ptr, bytes, name, role, UM_TENSOR_ADOPTED);
+	const struct birth b = {bytes, name, role, UM_TENSOR_ADOPTED, UM_NO_SLOT};
+	struct um_tensor *t;
+
+	return add_tensor(adv, (uint64_t)(uintptr_t)ptr, &b, &t);
 }
 
 static int remove_tensor(struct umadv *adv, struct um_tensor *t)
@@ -131,21 +190,16 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 		t->parent->streams |= t->streams;
 	e.free.id = t->id;
 	e.free.tensor = t;
-	um_context_feed(adv, &e, NULL);
+	if (!(t->flags & UM_TENSOR_WORKSPACE))
+		um_context_feed(adv, &e, NULL);
 	if (um_activity_source_on(&adv->sinks.activities))
 		um_activity_source_tensor_end(&adv->sinks.activities, t);
 	um_tensors_remove(&adv->tensors, t);
 	return 0;
 }
 
-int um_context_free(struct umadv *adv, void *ptr)
+static int free_tensor(struct umadv *adv, struct um_tensor *t)
 {
-	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
-
-	while (t && t->flags & UM_TENSOR_ADOPTED)
-		t = t->parent;
-	if (!t || t->addr != (uint64_t)(uintptr_t)ptr)
-		return -EINVAL;
 	uint64_t addr = t->addr, bytes = t->bytes;
 	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
 	unsigned users = t->streams;
@@ -157,12 +211,33 @@ int um_context_free(struct umadv *adv, void *ptr)
 	if (err)
 		return err;
 	if (unmanaged)
-		adv->device.gpu->api->cudaFree(adv->device.gpu, ptr);
+		adv->device.gpu->api->cudaFree(adv->device.gpu, (void *)(uintptr_t)addr);
 	else
 		um_arena_pool_free(&adv->tensors.pool, addr, bytes, users);
 	if (adv->horizon.host.capacity && !unmanaged)
 		um_horizon_free(&adv->horizon, addr, bytes);
 	return 0;
+}
+
+int um_context_free(struct umadv *adv, void *ptr)
+{
+	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
+
+	while (t && t->flags & UM_TENSOR_ADOPTED)
+		t = t->parent;
+	if (!t || t->addr != (uint64_t)(uintptr_t)ptr || t->flags & UM_TENSOR_WORKSPACE)
+		return -EINVAL;
+	return free_tensor(adv, t);
+}
+
+void um_context_free_workspace(struct umadv *adv, uint64_t addr, struct um_tensor_id id)
+{
+	struct um_tensor *t = um_registry_find(&adv->tensors.registry, addr);
+
+	while (t && t->id.v != id.v)
+		t = t->parent;
+	if (t && free_tensor(adv, t))
+		adv->notices.errors++;
 }
 
 /* Forgets the residency of the blocks that contain no other tensor. */

@@ -58,6 +58,8 @@ static int add_use(struct um_op_state *o, const struct um_registry *r, const str
 		um_mistake_pointer(notices, o->name, r, given->ptr);
 		return 0;
 	}
+	if (t->flags & UM_TENSOR_WORKSPACE)
+		return 0; /* the use of it is added by the library */
 	struct um_use u = {.id = t->id, .tensor = t, .off = addr - t->addr, .access = given->access & UM_UPDATE};
 
 	u.bytes = given->bytes ? given->bytes : t->bytes - u.off;
@@ -112,6 +114,19 @@ int um_op_state_resolve_outs(struct um_op_state *o, const struct um_registry *r,
 		if (t && um_vec_push(&o->outs, t->id))
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+int um_op_state_add_workspace(struct um_op_state *o)
+{
+	struct um_tensor *t = o->workspace;
+
+	if (!t)
+		return 0;
+	if (um_vec_push(&o->resolved, ((struct um_use){t->id, t, 0, t->bytes, t->bytes, UM_WRITE})))
+		return -ENOMEM;
+	o->uses = o->resolved.at;
+	o->n_uses = (uint32_t)o->resolved.n;
 	return 0;
 }
 
@@ -173,5 +188,7 @@ struct um_op um_op_state_op(const struct um_op_state *o, int32_t stream, const s
 		.relaunch = o->outs.at,
 		.n_relaunch = info->relaunch ? (uint32_t)o->outs.n : 0,
 		.relaunchable = info->relaunch != NULL,
+		.ws = o->ws,
+		.n_ws = o->n_ws,
 	};
 }

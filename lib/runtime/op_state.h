@@ -42,6 +42,9 @@ struct um_op_state {
 	int prefetches; /* its ranges are prefetched, */
 	int64_t timed; /* and as this op of the schedule it is measured; -1: it is not */
 	uint64_t key; /* of the current op, iteration_finder.h; 0: not known */
+	const struct um_workspace *ws; /* that the current op offers */
+	uint32_t n_ws;
+	struct um_tensor *workspace; /* of the current op, the last of its uses; NULL: none */
 	const struct um_use *uses; /* of the current op: `resolved`, or a part of `known` */
 	uint32_t n_uses;
 	UM_VEC(struct um_use) resolved;
@@ -112,6 +115,8 @@ int um_op_state_resolve(struct um_op_state *o, const struct um_registry *r, cons
 			struct um_notices *notices);
 /* The same for relaunch outputs, after the ranges. 0 or -ENOMEM. */
 int um_op_state_resolve_outs(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info);
+/* Adds the use of the op's workspace, if it has one, after the outputs. 0 or -ENOMEM. */
+int um_op_state_add_workspace(struct um_op_state *o);
 
 /* Is the stream being captured? Captured work does not run now, and a call on a capturing stream would become part of
  * the graph or invalidate it. `code`, `status`: results of cudaStreamIsCapturing, not both 0. */

@@ -42,6 +42,7 @@ static void finish(struct um_trace_sink *t)
 	um_vec_fini(&t->name);
 	um_vec_fini(&t->uses);
 	um_vec_fini(&t->relaunch);
+	um_vec_fini(&t->ws);
 	memset(t, 0, sizeof *t);
 }
 
@@ -83,18 +84,22 @@ static int hold(struct um_trace_sink *t, const struct um_op *op, um_stream strea
 	um_vec_clear(&t->name);
 	um_vec_clear(&t->uses);
 	um_vec_clear(&t->relaunch);
+	um_vec_clear(&t->ws);
 	if (um_vec_reserve(&t->name, n) || um_vec_reserve(&t->uses, op->n_uses + 1u) ||
-	    um_vec_reserve(&t->relaunch, op->n_relaunch + 1u))
+	    um_vec_reserve(&t->relaunch, op->n_relaunch + 1u) || um_vec_reserve(&t->ws, op->n_ws + 1u))
 		return -ENOMEM;
 	memcpy(t->name.at, op->name, n);
 	if (op->n_uses)
 		memcpy(t->uses.at, op->uses, op->n_uses * sizeof *op->uses);
 	if (op->n_relaunch)
 		memcpy(t->relaunch.at, op->relaunch, op->n_relaunch * sizeof *op->relaunch);
+	if (op->n_ws)
+		memcpy(t->ws.at, op->ws, op->n_ws * sizeof *op->ws);
 	t->op = *op;
 	t->op.name = t->name.at;
 	t->op.uses = t->uses.at;
 	t->op.relaunch = t->relaunch.at;
+	t->op.ws = t->ws.at;
 	t->stream = stream;
 	t->started = 0;
 	t->held = 1;

@@ -28,6 +28,7 @@ struct um_trace_sink {
 	UM_VEC(char) name;
 	UM_VEC(struct um_use) uses;
 	UM_VEC(struct um_tensor_id) relaunch;
+	UM_VEC(struct um_workspace) ws;
 };
 
 /* 0, or -errno and nothing is written. `gpu` NULL: times are those that the program gives. */
