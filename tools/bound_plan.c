@@ -3,6 +3,8 @@
 #include "bound/bound_lp.h"
 #include "tool.h"
 
+#include "model/workspace.h"
+
 int bound_is_available(void)
 {
 #ifdef HAVE_LP
@@ -18,10 +20,11 @@ static void note(const struct bound_settings *settings, const char *text)
 		tool_say(settings->verb, "%s", text);
 }
 
-int bound_plan(struct um_plan *p, const struct bound_settings *settings)
-{
 #ifdef HAVE_LP
-	struct bound_request r = {.sched = &p->sched,
+/* Bounds the schedule with the solver. 0 or -ENOMEM. */
+static int raise_bound(struct um_plan *p, const struct um_schedule *s, const struct bound_settings *settings)
+{
+	struct bound_request r = {.sched = s,
 				  .budget = p->budget,
 				  .h2d = (double)p->h2d,
 				  .d2h = (double)p->d2h,
@@ -29,6 +32,22 @@ int bound_plan(struct um_plan *p, const struct bound_settings *settings)
 				  .seconds = settings->seconds,
 				  .recompute = settings->recompute};
 	struct bound_result out;
+	int err = bound_find(&r, &out);
+
+	if (err)
+		note(settings, "the linear program of the bound failed: using the planner's weaker bound");
+	else if (out.cut_short)
+		note(settings, "the bound stopped at --bound-time; more time may raise it");
+	if (!err && out.ns > p->bound_ns)
+		p->bound_ns = out.ns;
+	return err == -ENOMEM ? err : 0;
+}
+#endif
+
+int bound_plan(struct um_plan *p, const struct bound_settings *settings)
+{
+#ifdef HAVE_LP
+	struct um_schedule fastest; /* bounds every choice of algorithms */
 	int err = bound_lp_load();
 
 	for (size_t i = 0; i < p->sched.ops.n; i++) {
@@ -44,14 +63,14 @@ int bound_plan(struct um_plan *p, const struct bound_settings *settings)
 		note(settings, "no LP solver (libClp.so.1) is installed: using the planner's weaker bound");
 		return 0;
 	}
-	err = bound_find(&r, &out);
-	if (err)
-		note(settings, "the linear program of the bound failed: using the planner's weaker bound");
-	else if (out.cut_short)
-		note(settings, "the bound stopped at --bound-time; more time may raise it");
-	if (!err && out.ns > p->bound_ns)
-		p->bound_ns = out.ns;
-	return err == -ENOMEM ? err : 0;
+	if (!um_schedule_offers(&p->sched))
+		return raise_bound(p, &p->sched, settings);
+	um_schedule_init(&fastest);
+	err = um_workspace_apply(&p->sched, NULL, 1, &fastest);
+	if (!err)
+		err = raise_bound(p, &fastest, settings);
+	um_schedule_fini(&fastest);
+	return err;
 #else
 	(void)p;
 	note(settings, "built without an LP solver (Clp): using the planner's weaker bound");

@@ -64,6 +64,28 @@ static void show_again(const struct plan_view *v, FILE *to)
 			core ? 100.0 * (double)v->figures.again_ns / (double)core : 0, MIB(plan_dropped_bytes(v)));
 }
 
+static void show_workspaces(const struct plan_view *v, FILE *to)
+{
+	const struct um_schedule *s = &v->plan.sched;
+	uint64_t most = 0;
+	size_t n = 0, with = 0;
+
+	for (size_t i = 0; i < s->ops.n; i++) {
+		const struct um_sched_op *op = &s->ops.at[i];
+		uint64_t bytes = op->n_ws ? s->ws.at[op->first_ws + op->choice].bytes : 0;
+
+		n += op->n_ws != 0;
+		with += bytes != 0;
+		most = bytes > most ? bytes : most;
+	}
+	if (n)
+		table_wrapf(
+			to, 0, 11,
+			"workspaces %zu ops choose an algorithm: %zu with a workspace, %.1f MiB at most; %.3f ms more "
+			"than with the fastest",
+			n, with, MIB(most), (double)v->figures.slower_ns / 1e6);
+}
+
 static void show_header(const struct plan_view *v, FILE *to)
 {
 	const struct um_plan *p = &v->plan;
@@ -87,6 +109,7 @@ static void show_header(const struct plan_view *v, FILE *to)
 	show_advice(to, p);
 	show_paged(v, to);
 	show_again(v, to);
+	show_workspaces(v, to);
 	table_wrapf(to, 0, 11,
 		    "time       %.3f ms for ops and copies, %.3f ms predicted%s; in core %.3f ms (x %.3f), stalls "
 		    "%.3f ms",

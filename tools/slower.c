@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/workspace.h"
 #include "plan/blocks.h"
 #include "plan/bound.h"
 #include "play/plan_again.h"
@@ -141,7 +142,9 @@ static int copy_learned(void *user, struct um_plan *plan)
 	r->learned.h2d = plan->h2d;
 	r->learned.d2h = plan->d2h;
 	r->learned.in_core_ns = plan->in_core_ns;
-	return um_schedule_copy(&r->learned.sched, &plan->sched);
+	/* bounds are those of any choice */
+	return um_schedule_offers(&plan->sched) ? um_workspace_apply(&plan->sched, NULL, 1, &r->learned.sched)
+						: um_schedule_copy(&r->learned.sched, &plan->sched);
 }
 
 /* Learns the workload with enough memory, then searches. 0 or an exit code. */

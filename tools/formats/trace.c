@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "io/arena.h"
 #include "io/umtrace.h"
+#include "model/workspace.h"
 #include "formats/trace_bytes.h"
 
 struct um_trace {
@@ -41,6 +42,12 @@ static int keep_list(struct um_trace *t, const void *list, size_t n, size_t size
 	return n && !*out ? -ENOMEM : 0;
 }
 
+/* An op of several algorithms needs at least that. */
+static uint64_t smallest_workspace(const struct um_op *op)
+{
+	return op->n_ws ? op->ws[um_workspace_pick(op->ws, op->n_ws, 0)].bytes : 0;
+}
+
 static int keep_op(struct um_trace *t, struct um_op *op)
 {
 	const void *uses, *relaunch, *ws;
@@ -50,6 +57,7 @@ static int keep_op(struct um_trace *t, struct um_op *op)
 	bytes = 0;
 	if (op->stream != UM_STREAM_CPU)
 		rc = um_trace_bytes_op(&t->touched, op, &bytes);
+	bytes += smallest_workspace(op);
 
 	if (!rc)
 		rc = keep_name(t, &op->name);
@@ -119,7 +127,7 @@ static struct um_trace *trace_new(struct um_diag *diag, const char *name)
 /* Of each tensor that is alive, the bytes that ops of its life touch. */
 static void find_peak(struct um_trace *t)
 {
-	uint64_t live = 0;
+	uint64_t live = 0, with;
 
 	for (size_t i = 0; i < t->events.n; i++) {
 		const struct um_event *e = &t->events.at[i];
@@ -128,7 +136,8 @@ static void find_peak(struct um_trace *t)
 			live += um_trace_bytes_of(&t->touched, e->alloc.id.v);
 		else if (e->kind == UM_EV_FREE)
 			live -= um_trace_bytes_of(&t->touched, e->free.id.v);
-		t->peak_bytes = live > t->peak_bytes ? live : t->peak_bytes;
+		with = live + (e->kind == UM_EV_OP ? smallest_workspace(&e->op) : 0);
+		t->peak_bytes = with > t->peak_bytes ? with : t->peak_bytes;
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play/plan_again.h"
 
+#include "model/workspace.h"
 #include "plan/recompute.h"
 #include "plan/scheme.h"
 #include "replay/rehearsal.h"
@@ -27,6 +28,37 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 	return err;
 }
 
+/* Chooses algorithms anew, with relaunches: these leave more room for workspaces than swaps do. */
+static int choose_again(struct um_plan *plan, const struct um_plan_request *r)
+{
+	struct um_plan other;
+	uint64_t grow = 0, ns, least;
+	int err;
+
+	um_plan_init(&other);
+	err = um_plan_build(r, &other, &grow, NULL, 0);
+	if (!err)
+		err = um_plan_prove(plan, NULL, NULL, 0);
+	if (!err)
+		err = rehearse(r->rehearsal->user, plan, &least);
+	ns = um_plan_expected_ns(&other);
+	if (!err && !other.rehearsed_ns)
+		err = um_plan_prove(&other, NULL, NULL, 0);
+	if (!err && !other.rehearsed_ns)
+		err = rehearse(r->rehearsal->user, &other, &ns);
+	if (!err && ns < least) {
+		struct um_plan was = *plan;
+
+		*plan = other;
+		other = was;
+		plan->source = was.source;
+		plan->workload = was.workload;
+		other.source = other.workload = NULL;
+	}
+	um_plan_fini(&other);
+	return err == -ENOMEM ? err : 0;
+}
+
 int um_plan_again(struct um_plan *plan, const struct um_profile *profile)
 {
 	const struct um_scheme *scheme = um_scheme_find(plan->strategy);
@@ -34,6 +66,7 @@ int um_plan_again(struct um_plan *plan, const struct um_profile *profile)
 	struct um_plan_request r = {.sched = &plan->sched,
 				    .profile = profile,
 				    .budget = plan->budget,
+				    .strategy = plan->strategy,
 				    .recompute = 1,
 				    .rehearsal = &rehearsal};
 	uint64_t grow = 0;
@@ -47,5 +80,7 @@ int um_plan_again(struct um_plan *plan, const struct um_profile *profile)
 			r.grow_at = t->place + t->bytes;
 	}
 	r.grow_at = (r.grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+	if (um_schedule_offers(&plan->sched))
+		return choose_again(plan, &r);
 	return scheme ? um_recompute_scheme(&r, scheme, 0, plan, &grow) : um_recompute_plan(&r, plan, &grow);
 }

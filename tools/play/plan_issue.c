@@ -191,10 +191,16 @@ static int bear(struct issue *p, uint32_t op)
 				      .bytes = is->bytes,
 				      .addr = um_cursor_place(c, is->bytes, taken)};
 
+		if (is->flags & UM_SLOT_WORKSPACE)
+			t.addr = is->place;
 		if (is_managed(is))
 			um_executor_claim(p->executor, t.addr, t.bytes);
-		if (um_cursor_alloc(c, &t))
+		if (is->flags & UM_SLOT_WORKSPACE) {
+			um_cursor_workspace(c, slot, &t);
+			c->birth++;
+		} else if (um_cursor_alloc(c, &t)) {
 			return -EIO;
+		}
 	}
 	return 0;
 }

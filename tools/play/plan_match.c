@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play/plan_match.h"
 
+#include "model/workspace.h"
 #include "play/trace_period.h"
 
 #include <errno.h>
@@ -37,7 +38,12 @@ int um_plan_match(const struct um_plan *plan, const struct um_trace *t, const st
 
 		if (strcmp(op->name, s->ops.at[i].name) != 0)
 			err = refuse(why, size, op->name, i, i);
-		ns[i] = um_profile_op_ns(profile, &op->cost, um_uses_touched(op->uses, op->n_uses));
+		else if (s->ops.at[i].n_ws && s->ops.at[i].n_ws != op->n_ws)
+			err = refuse(why, size, "algorithms of an op", op->n_ws, s->ops.at[i].n_ws);
+		ns[i] = op->n_ws ? op->ws[s->ops.at[i].n_ws ? s->ops.at[i].choice % op->n_ws
+							    : um_workspace_pick(op->ws, op->n_ws, 0)]
+					   .ns
+				 : um_profile_op_ns(profile, &op->cost, um_uses_touched(op->uses, op->n_uses));
 	}
 	*turns = err ? 1 : n / each;
 	um_vec_fini(&round);

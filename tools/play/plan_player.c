@@ -571,7 +571,7 @@ static int play_plan(const struct um_plan *plan, const struct um_play_options *o
 int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan, const struct um_play_options *o,
 		       struct um_play_result *out)
 {
-	uint64_t *ns = calloc(plan->sched.ops.n + 1, sizeof *ns), turns = 1;
+	uint64_t *ns = calloc(plan->sched.ops.n + 1, sizeof *ns), turns = 1, slower;
 	struct um_plan_launches all;
 	int err;
 
@@ -586,8 +586,9 @@ int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan,
 	free(ns);
 	if (err)
 		return err;
+	slower = out->plan.slower_ns;
 	err = play_plan(&all.unfolded.plan, o, all.ns, turns, out);
-	out->in_core_ns = all.core_ns / turns;
+	out->in_core_ns = (all.core_ns > slower ? all.core_ns - slower : all.core_ns) / turns;
 	out->relaunches = all.unfolded.plan.sched.ops.n - plan->sched.ops.n;
 	um_plan_launches_fini(&all);
 	return err;

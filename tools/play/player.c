@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play/player.h"
 
-#include "base/hash.h"
 #include "runtime/context.h"
 #include "sim/sim.h"
 #include "play/caching_alloc.h"
 #include "play/plan_again.h"
+#include "play/play_op.h"
 #include "io/plan_file.h"
 #include "plan/planner.h"
 #include "play/trace_period.h"
@@ -173,19 +173,15 @@ static int stream_of(struct play *p, int32_t number, um_stream *out)
 	return 0;
 }
 
-static uint64_t op_ns(const struct play *p, const struct um_op *op)
-{
-	return um_profile_op_ns(p->o->profile, &op->cost, um_uses_touched(op->uses, op->n_uses));
-}
-
-/* Launches the announced kernel; before the first iteration it takes its announced time. */
-static int run(struct play *p, um_stream stream, const char *name)
+/* Launches the announced kernel; before the first iteration it takes its announced time. `times`: as long as with
+ * everything resident. */
+static int run(struct play *p, um_stream stream, const char *name, double times)
 {
 	struct um_sim_kernel k = {.name = name, .announced = 1, .pattern = (enum um_pattern)p->o->pattern};
 
 	if (p->op < p->times.n) {
 		k.timed = 1;
-		k.ns = p->times.at[p->op++];
+		k.ns = (uint64_t)((double)p->times.at[p->op++] * times + 0.5);
 	}
 	p->kernels++;
 	return um_sim_run(p->gpu, stream, &k) ? -EIO : 0;
@@ -207,16 +203,10 @@ static int use_on_cpu(struct play *p, const struct um_op *op)
 	return err;
 }
 
-/* Adds the op to the iteration's kind: its name, and what it does to how many bytes; where they are may change. */
-static void add_to_kind(struct play *p, const struct um_op *op)
-{
-	p->kind = um_hash_u64(p->kind, um_hash_str(op->name ? op->name : ""));
-	for (uint32_t i = 0; i < op->n_uses; i++)
-		p->kind = um_hash_u64(p->kind, op->uses[i].touched ^ (uint64_t)op->uses[i].access << 60);
-}
-
 static int play_op(struct play *p, const struct um_op *op)
 {
+	uint64_t core_ns = um_play_op_ns(p->o->profile, op);
+	struct um_play_workspace workspace = {NULL, 0};
 	struct umadv_op_info info = {.struct_size = sizeof info,
 				     .flops = op->cost.flops,
 				     .bytes = op->cost.bytes,
@@ -225,7 +215,7 @@ static int play_op(struct play *p, const struct um_op *op)
 	um_stream stream;
 	int err;
 
-	add_to_kind(p, op);
+	p->kind = um_play_op_kind(p->kind, op);
 	um_vec_clear(&p->uses);
 	um_vec_clear(&p->outs);
 	if (um_vec_reserve(&p->uses, op->n_uses) || um_vec_reserve(&p->outs, op->n_relaunch + 1u))
@@ -248,10 +238,16 @@ static int play_op(struct play *p, const struct um_op *op)
 	info.n_relaunch_outs = p->outs.n;
 	err = stream_of(p, op->stream, &stream);
 	if (!err)
+		err = um_play_offer(p->adv, op, p->o->strategy == UM_PLAY_INFINITE, &info, &workspace);
+	if (!err && workspace.ptr)
+		err = tell(p, workspace.ptr, workspace.bytes, 1);
+	if (!err)
 		err = umadv_op_ex(p->adv, stream, op->name, &info);
 	if (!err)
-		err = run(p, stream, op->name);
-	p->in_core_ns += op_ns(p, op);
+		err = run(p, stream, op->name, op->n_ws ? (double)info.ns / (double)core_ns : 1);
+	if (!err && workspace.ptr)
+		err = tell(p, workspace.ptr, workspace.bytes, 0);
+	p->in_core_ns += core_ns;
 	return err;
 }
 
@@ -265,7 +261,8 @@ static int take_times(struct play *p, size_t i)
 	for (i++; i < um_trace_length(p->trace) && um_trace_event(p->trace, i)->kind != UM_EV_ITER; i++) {
 		const struct um_event *e = um_trace_event(p->trace, i);
 
-		if (e->kind == UM_EV_OP && e->op.stream != UM_STREAM_CPU && um_vec_push(&p->times, op_ns(p, &e->op)))
+		if (e->kind == UM_EV_OP && e->op.stream != UM_STREAM_CPU &&
+		    um_vec_push(&p->times, um_play_op_ns(p->o->profile, &e->op)))
 			return -ENOMEM;
 	}
 	um_jitter_apply(&p->o->jitter, n, p->times.at, p->times.n);
