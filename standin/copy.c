@@ -148,6 +148,25 @@ int um_copy_planes(const void *params, int (*each)(void *arg, const struct um_wo
 	return err;
 }
 
+void um_copy_describe(const struct um_work *plane, size_t n, void *params)
+{
+	const struct um_work *next = plane + (n > 1);
+	size_t to_step = (size_t)((const char *)next->copy.to - (const char *)plane->copy.to);
+	size_t from_step = (size_t)((const char *)next->copy.from - (const char *)plane->copy.from);
+
+	*(struct copy_3d *)params = (struct copy_3d){.from_type = TYPE_UNIFIED,
+						     .from_device = (uintptr_t)plane->copy.from,
+						     .from_pitch = plane->copy.from_pitch,
+						     .from_height = from_step / plane->copy.from_pitch,
+						     .to_type = TYPE_UNIFIED,
+						     .to_device = (uintptr_t)plane->copy.to,
+						     .to_pitch = plane->copy.to_pitch,
+						     .to_height = to_step / plane->copy.to_pitch,
+						     .width = plane->copy.bytes,
+						     .height = plane->copy.rows,
+						     .depth = n};
+}
+
 struct on {
 	void *stream;
 	int wait;

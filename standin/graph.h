@@ -66,5 +66,7 @@ int um_graph_order(struct um_graph *g, struct um_node ***out);
 
 /* copy.c: the works of a copy of up to three dimensions: `each` is called for every plane. CUDA error code. */
 int um_copy_planes(const void *params, int (*each)(void *arg, const struct um_work *work), void *arg);
+/* The parameters that `n` works of a copy, one for each plane, were made from. */
+void um_copy_describe(const struct um_work *plane, size_t n, void *params);
 
 #endif

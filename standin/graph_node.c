@@ -4,6 +4,8 @@
  */
 #include "standin/graph.h"
 
+#include <stddef.h>
+
 /* CUDA_KERNEL_NODE_PARAMS, first and second form. */
 struct kernel_params {
 	void *function;
@@ -174,6 +176,71 @@ UM_FORWARD(cuGraphKernelNodeSetParams, (struct um_node * n, const void *p),
 	   change(__func__, n, um_kernel_node_set_1, p))
 UM_FORWARD(cuGraphKernelNodeSetParams_v2, (struct um_node * n, const void *p),
 	   change(__func__, n, um_kernel_node_set_2, p))
+/* The work of a node of that type, or NULL with an error code. Locked. */
+static const struct um_work *work_of(const char *name, const struct um_node *n, enum um_node_type type, const void *out,
+				     int *err)
+{
+	*err = um_standin_enter(name);
+	if (!*err && (!n || !out || n->type != type || !n->work.n))
+		*err = UM_CUDA_INVALID_VALUE;
+	return *err ? NULL : n->work.at;
+}
+
+/* `size`: of the form of the struct. */
+static int kernel_get(const char *name, struct um_node *n, void *out, size_t size)
+{
+	struct um_launch_description d;
+	struct kernel_params p = {0};
+	const struct um_work *w;
+	int err;
+
+	um_standin_lock();
+	w = work_of(name, n, UM_NODE_KERNEL, out, &err);
+	if (w) {
+		um_launch_describe(w->launch, &d);
+		p.function = d.function;
+		memcpy(p.grid, d.grid, sizeof p.grid);
+		memcpy(p.block, d.block, sizeof p.block);
+		p.params = d.params;
+		p.extra = d.extra;
+		memcpy(out, &p, size);
+	}
+	um_standin_unlock();
+	return err;
+}
+
+UM_FORWARD(cuGraphKernelNodeGetParams, (struct um_node * n, void *p),
+	   kernel_get(__func__, n, p, offsetof(struct kernel_params, kernel)))
+UM_FORWARD(cuGraphKernelNodeGetParams_v2, (struct um_node * n, void *p),
+	   kernel_get(__func__, n, p, sizeof(struct kernel_params)))
+
+UM_CALL(cuGraphMemsetNodeGetParams, struct um_node *n, struct set_params *out)
+{
+	const struct um_work *w;
+	int err;
+
+	um_standin_lock();
+	w = work_of(__func__, n, UM_NODE_SET, out, &err);
+	if (w)
+		*out = (struct set_params){(uintptr_t)w->set.at, w->set.pitch, w->set.value,
+					   w->set.size,		 w->set.width, w->set.rows};
+	um_standin_unlock();
+	return err;
+}
+
+UM_CALL(cuGraphMemcpyNodeGetParams, struct um_node *n, void *out)
+{
+	const struct um_work *w;
+	int err;
+
+	um_standin_lock();
+	w = work_of(__func__, n, UM_NODE_COPY, out, &err);
+	if (w)
+		um_copy_describe(w, n->work.n, out);
+	um_standin_unlock();
+	return err;
+}
+
 UM_FORWARD(cuGraphMemcpyNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_copy_node_set, p))
 UM_FORWARD(cuGraphMemsetNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_set_node_set, p))
 UM_FORWARD(cuGraphHostNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_host_node_set, p))
@@ -406,6 +473,10 @@ const struct um_entry um_graph_entries[] = {
 	{"cuGraphAddEventWaitNode", 11010, cuGraphAddEventWaitNode, NULL},
 	{"cuGraphKernelNodeSetParams", 10000, cuGraphKernelNodeSetParams, NULL},
 	{"cuGraphKernelNodeSetParams", 12000, cuGraphKernelNodeSetParams_v2, NULL},
+	{"cuGraphKernelNodeGetParams", 10000, cuGraphKernelNodeGetParams, NULL},
+	{"cuGraphKernelNodeGetParams", 12000, cuGraphKernelNodeGetParams_v2, NULL},
+	{"cuGraphMemcpyNodeGetParams", 10000, cuGraphMemcpyNodeGetParams, NULL},
+	{"cuGraphMemsetNodeGetParams", 10000, cuGraphMemsetNodeGetParams, NULL},
 	{"cuGraphMemcpyNodeSetParams", 10000, cuGraphMemcpyNodeSetParams, NULL},
 	{"cuGraphMemsetNodeSetParams", 10000, cuGraphMemsetNodeSetParams, NULL},
 	{"cuGraphHostNodeSetParams", 10000, cuGraphHostNodeSetParams, NULL},

@@ -24,6 +24,8 @@ struct host_code {
 	void (*fn)(void *arg);
 	void *arg;
 	void (*free_arg)(void *arg);
+	void *extra[5]; /* `what` as a buffer of parameters */
+	size_t bytes; /* of it */
 };
 
 struct um_launch {
@@ -125,6 +127,23 @@ int um_launch_new(struct um_launch **out, void *function, const unsigned grid[3]
 	params_copy(l, params, buffer);
 	*out = l;
 	return UM_CUDA_OK;
+}
+
+void um_launch_describe(struct um_launch *l, struct um_launch_description *out)
+{
+	*out = (struct um_launch_description){.function = l->function};
+	memcpy(out->grid, l->grid, sizeof out->grid);
+	memcpy(out->block, l->block, sizeof out->block);
+	if (l->function) {
+		out->params = l->args;
+		return;
+	}
+	l->code.extra[0] = PARAM_BUFFER;
+	l->code.extra[1] = l->param;
+	l->code.extra[2] = PARAM_SIZE;
+	l->code.extra[3] = &l->code.bytes;
+	l->code.extra[4] = PARAM_END;
+	out->extra = l->code.extra;
 }
 
 /* --- doing it ----------------------------------------------------------------------------------------------------- */
@@ -245,7 +264,12 @@ int um_launch_host(um_stream stream, const char *name, const struct um_announcem
 		return err ? err : UM_CUDA_NO_MEMORY;
 	}
 	l->refs = 1;
-	l->code = (struct host_code){(char *)l->param + bytes, *what, fn, arg, free_arg};
+	l->code = (struct host_code){.name = (char *)l->param + bytes,
+				     .what = *what,
+				     .fn = fn,
+				     .arg = arg,
+				     .free_arg = free_arg,
+				     .bytes = bytes};
 	l->code.what.touch = bytes ? memcpy(l->param, what->touch, bytes) : NULL;
 	strcpy(l->code.name, name);
 	work.launch = l;

@@ -206,6 +206,14 @@ int um_launch_run(struct um_launch *launch, um_stream stream);
 /* CUDA error code. */
 int um_launch_new(struct um_launch **out, void *function, const unsigned grid[3], const unsigned block[3],
 		  void **params, void **extra);
+/* What it was made from: the parameters are the launch's own copies. A library's kernel has no function; the addresses
+ * that it touches are in `extra`. */
+struct um_launch_description {
+	void *function;
+	unsigned grid[3], block[3];
+	void **params, **extra; /* one of them is NULL */
+};
+void um_launch_describe(struct um_launch *launch, struct um_launch_description *out);
 struct um_launch *um_launch_get(struct um_launch *launch); /* one more reference */
 void um_launch_put(struct um_launch *launch);
 /* As in standin_table.h. */

@@ -6,6 +6,7 @@
 
 #include "io/out.h"
 #include "io/target.h"
+#include "program.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -44,18 +45,6 @@ static int read_args(struct dryrun *d, int argc, char **argv)
 	return code;
 }
 
-/* The program may change its directory, so relative names are made absolute. NULL: not possible. */
-static char *absolute(const char *path)
-{
-	char here[PATH_MAX], *all;
-
-	if (*path == '/')
-		return strdup(path);
-	if (!getcwd(here, sizeof here) || asprintf(&all, "%s/%s", here, path) < 0)
-		return NULL;
-	return all;
-}
-
 /* Copies the finished table to its target as a whole. 0 or an exit code. */
 static int deliver(const struct dryrun *d, struct um_out *out, const char *text, size_t n)
 {
@@ -72,7 +61,7 @@ static int deliver(const struct dryrun *d, struct um_out *out, const char *text,
 		return 0;
 	um_diag_line(&diag, line, sizeof line);
 	tool_say("dryrun", "%s", line);
-	return DRYRUN_FAILED;
+	return PROGRAM_FAILED;
 }
 
 /* Explains why there is no table. `code`: the program's exit status; 127 if the loader could not start it. */
@@ -80,7 +69,7 @@ static void say_nothing(const struct dryrun *d, int opened, int code)
 {
 	char why[600];
 
-	if (!opened && code == DRYRUN_NO_PROGRAM && dryrun_loads(d->path) && dryrun_missing(d, why, sizeof why))
+	if (!opened && code == PROGRAM_NOT_FOUND && dryrun_loads(d->path) && dryrun_missing(d, why, sizeof why))
 		tool_say("dryrun", "%s needs %s, which is not installed: dryrun has no stand-in for it (doc/dryrun.md)",
 			 d->program[0], why);
 	else if (opened)
@@ -117,7 +106,7 @@ static int run(struct dryrun *d, struct um_out *out)
 	dryrun_folder_remove(d);
 	failed = deliver(d, out, text, n > 0 ? bytes : 0);
 	free(text);
-	return n < 0 ? DRYRUN_FAILED : failed ? failed : code;
+	return n < 0 ? PROGRAM_FAILED : failed ? failed : code;
 }
 
 /* Opened before the program runs, so that an error comes early. */
@@ -131,7 +120,7 @@ static int open_output(const struct dryrun *d, struct um_out **out)
 		return 0;
 	um_diag_line(&diag, line, sizeof line);
 	tool_say("dryrun", "%s", line);
-	return DRYRUN_FAILED;
+	return PROGRAM_FAILED;
 }
 
 /* The driver writes to the tool's open file, so that the log replaces a file as a whole (io/target.h). */
@@ -144,7 +133,7 @@ static int open_log(struct dryrun *d, struct um_target *t, char *path, size_t si
 	err = um_target_open(t, d->log);
 	if (err) {
 		tool_say("dryrun", "%s: cannot write: %s", d->log, strerror(-err));
-		return DRYRUN_FAILED;
+		return PROGRAM_FAILED;
 	}
 	snprintf(path, size, "/proc/%ld/fd/%d", (long)getpid(), t->fd);
 	return 0;
@@ -162,7 +151,7 @@ static int close_log(const struct dryrun *d, struct um_target *t, int keep)
 	err = err ? err : code;
 	if (err)
 		tool_say("dryrun", "%s: cannot write: %s", d->log, strerror(-err));
-	return err ? DRYRUN_FAILED : 0;
+	return err ? PROGRAM_FAILED : 0;
 }
 
 static int dryrun(int argc, char **argv)
@@ -178,7 +167,7 @@ static int dryrun(int argc, char **argv)
 		return code;
 	code = tool_profile("dryrun", d.profile, &known); /* the stand-in would report it late */
 	if (!code)
-		code = dryrun_find_program(&d);
+		code = program_find("dryrun", "LD_LIBRARY_PATH", d.program[0], d.path, sizeof d.path);
 	if (!code)
 		code = dryrun_find_driver(&d);
 	if (!code)
@@ -187,15 +176,15 @@ static int dryrun(int argc, char **argv)
 		return code;
 	if (open_output(&d, &out)) {
 		close_log(&d, &log, 0);
-		return DRYRUN_FAILED;
+		return PROGRAM_FAILED;
 	}
-	profile = um_profile_find(d.profile) ? strdup(d.profile) : absolute(d.profile);
+	profile = um_profile_find(d.profile) ? strdup(d.profile) : program_absolute(d.profile);
 	if (!profile) {
 		tool_say("dryrun", "no memory");
 		if (out)
 			um_out_close(out, 0, NULL);
 		close_log(&d, &log, 0);
-		return DRYRUN_FAILED;
+		return PROGRAM_FAILED;
 	}
 	d.profile = profile;
 	d.log_place = d.log ? place : NULL;

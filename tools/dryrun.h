@@ -16,9 +16,6 @@
 
 #include "play_args.h"
 
-/* Exit codes of a program that could not be run, as of env(1) and shells. */
-enum { DRYRUN_FAILED = 125, DRYRUN_NO_EXEC = 126, DRYRUN_NO_PROGRAM = 127 };
-
 struct dryrun {
 	const char *profile; /* as given */
 	int cuda; /* 0: 12.4; 1: 13.0 */
@@ -34,9 +31,6 @@ struct dryrun {
 	char folder[64]; /* ours, or empty */
 };
 
-/* Finds the program as execvp would. 0, or an exit code after an error message. */
-int dryrun_find_program(struct dryrun *d);
-
 /* Finds the stand-in. 0, or an exit code after an error message. */
 int dryrun_find_driver(struct dryrun *d);
 
@@ -49,6 +43,9 @@ int dryrun_run(struct dryrun *d);
 
 /* Will the loader miss the stand-in? 1 and why, or 0. */
 int dryrun_cut_off(const char *program, char *why, size_t size);
+
+/* Is it a statically linked program? */
+int dryrun_is_static(const char *program);
 
 /* Is it a dynamically linked program? */
 int dryrun_loads(const char *program);

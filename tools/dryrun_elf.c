@@ -142,6 +142,19 @@ int dryrun_cut_off(const char *program, char *why, size_t size)
 	return cut;
 }
 
+int dryrun_is_static(const char *program)
+{
+	struct image f;
+	Elf64_Phdr p;
+	int is;
+
+	if (image_open(program, &f))
+		return 0;
+	is = memcmp(f.at, ELFMAG, SELFMAG) == 0 && f.at[EI_CLASS] == ELFCLASS64 && !segment(&f, PT_INTERP, &p);
+	munmap((void *)f.at, f.n);
+	return is;
+}
+
 int dryrun_loads(const char *program)
 {
 	struct image f;

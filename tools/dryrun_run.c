@@ -5,6 +5,7 @@
  */
 #include "dryrun.h"
 
+#include "program.h"
 #include "tool.h"
 
 #include <dirent.h>
@@ -18,10 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef UM_PKGLIBDIR
-#define UM_PKGLIBDIR "/usr/local/lib/libumadvise"
-#endif
-
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
 
 #define N_PASSED (sizeof passed_on / sizeof *passed_on)
@@ -29,75 +26,15 @@ static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 static volatile sig_atomic_t child;
 static sigset_t mask; /* before the directory existed */
 
-static int is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* The loader ignores LD_LIBRARY_PATH for privileged programs. */
-static int privileged(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID);
-}
-
-static int found(struct dryrun *d)
-{
-	if (access(d->path, X_OK)) {
-		tool_say("dryrun", "%s: %s", d->path, strerror(errno));
-		return DRYRUN_NO_EXEC;
-	}
-	if (privileged(d->path)) {
-		tool_say("dryrun", "%s is set-uid or set-gid: the loader ignores LD_LIBRARY_PATH for it", d->path);
-		return DRYRUN_NO_EXEC;
-	}
-	return 0;
-}
-
-int dryrun_find_program(struct dryrun *d)
-{
-	const char *name = d->program[0], *path = getenv("PATH"), *end;
-
-	if (strchr(name, '/')) {
-		snprintf(d->path, sizeof d->path, "%s", name);
-		if (is_program(d->path))
-			return found(d);
-	}
-	for (path = path ? path : "/usr/bin:/bin"; !strchr(name, '/') && *path; path = *end ? end + 1 : end) {
-		end = strchrnul(path, ':');
-		snprintf(d->path, sizeof d->path, "%.*s/%s", end > path ? (int)(end - path) : 1,
-			 end > path ? path : ".", name);
-		if (is_program(d->path) && access(d->path, X_OK) == 0)
-			return found(d);
-	}
-	tool_say("dryrun", "%s: %s", name, strchr(name, '/') ? "no such program" : "no such program in PATH");
-	return DRYRUN_NO_PROGRAM;
-}
-
-/* Searched beside the tool in the build tree, relative to the installed tool, and in the configured directory. */
 int dryrun_find_driver(struct dryrun *d)
 {
-	static const char *const places[] = {"%s/../standin/libcuda.so.1", "%s/../../standin/libcuda.so.1",
-					     "%s/../lib/libumadvise/libumadvise-standin.so"};
-	char here[PATH_MAX], try[PATH_MAX + 64];
-	ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+	static const char *const places[] = {"../standin/libcuda.so.1", "../../standin/libcuda.so.1",
+					     "../lib/libumadvise/libumadvise-standin.so", NULL};
 
-	if (n > 0) {
-		here[n] = 0;
-		*strrchr(here, '/') = 0;
-		for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-			snprintf(try, sizeof try, places[i], here);
-			if (realpath(try, d->driver))
-				return 0;
-		}
-	}
-	if (realpath(UM_PKGLIBDIR "/libumadvise-standin.so", d->driver))
+	if (program_part(places, "libumadvise-standin.so", d->driver))
 		return 0;
 	tool_say("dryrun", "the stand-in driver is not installed (%s)", UM_PKGLIBDIR "/libumadvise-standin.so");
-	return DRYRUN_FAILED;
+	return PROGRAM_FAILED;
 }
 
 static void signals(sigset_t *out)
@@ -158,13 +95,13 @@ int dryrun_folder_make(struct dryrun *d)
 		tool_say("dryrun", "%s: %s", d->folder, strerror(errno));
 		d->folder[0] = 0;
 		sigprocmask(SIG_SETMASK, &mask, NULL);
-		return DRYRUN_FAILED;
+		return PROGRAM_FAILED;
 	}
 	if (folder_fill(d)) {
 		tool_say("dryrun", "%s: %s", d->folder, strerror(errno));
 		dryrun_folder_remove(d);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
-		return DRYRUN_FAILED;
+		return PROGRAM_FAILED;
 	}
 	return 0;
 }
@@ -227,13 +164,11 @@ static _Noreturn void become(const struct dryrun *d, const struct sigaction *bef
 	for (size_t i = 0; i < N_PASSED; i++)
 		sigaction(passed_on[i], &before[i], NULL);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	if (!environment(d))
-		execv(d->path, d->program);
-	/* A script without an interpreter line runs in the shell. */
-	if (errno == ENOEXEC)
-		execvp(d->path, d->program);
-	tool_say("dryrun", "%s: %s", d->path, strerror(errno));
-	_exit(errno == ENOENT ? DRYRUN_NO_PROGRAM : DRYRUN_NO_EXEC);
+	if (environment(d)) {
+		tool_say("dryrun", "no memory");
+		_exit(PROGRAM_FAILED);
+	}
+	_exit(program_become("dryrun", d->path, d->program));
 }
 
 int dryrun_run(struct dryrun *d)
@@ -252,7 +187,7 @@ int dryrun_run(struct dryrun *d)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (pid < 0) {
 		tool_say("dryrun", "cannot start a process: %s", strerror(errno));
-		return DRYRUN_FAILED;
+		return PROGRAM_FAILED;
 	}
 	do
 		got = waitpid(pid, &status, 0);
@@ -278,7 +213,7 @@ int dryrun_missing(const struct dryrun *d, char *name, size_t size)
 		dup2(ends[1], STDOUT_FILENO);
 		if (!environment(d) && !setenv("LD_TRACE_LOADED_OBJECTS", "1", 1))
 			execv(d->path, d->program);
-		_exit(DRYRUN_FAILED);
+		_exit(PROGRAM_FAILED);
 	}
 	close(ends[1]);
 	from = pid < 0 ? NULL : fdopen(ends[0], "r");

@@ -18,8 +18,8 @@
 #include <string.h>
 
 static const struct tool_verb *const verbs[] = {
-	&verb_simulate,	 &verb_plan,   &verb_pool,   &verb_report, &verb_diff,
-	&verb_calibrate, &verb_dryrun, &verb_doctor, &verb_trace,  NULL,
+	&verb_simulate, &verb_plan,   &verb_pool,   &verb_report, &verb_diff, &verb_calibrate,
+	&verb_run,	&verb_dryrun, &verb_doctor, &verb_trace,  NULL,
 };
 
 static void help(FILE *to)

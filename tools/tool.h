@@ -13,7 +13,7 @@ enum tool_exit { TOOL_DONE, TOOL_FAILED, TOOL_USAGE, TOOL_REFUSED, TOOL_INTERNAL
 
 /* A file a verb. */
 extern const struct tool_verb verb_calibrate, verb_diff, verb_doctor, verb_dryrun, verb_plan, verb_pool, verb_report;
-extern const struct tool_verb verb_simulate, verb_trace;
+extern const struct tool_verb verb_run, verb_simulate, verb_trace;
 
 /* "umadvise VERB: ..." to stderr. */
 void tool_say(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static atomic_int only_driver;
+
+void um_device_only_driver(void)
+{
+	atomic_store(&only_driver, 1);
+}
+
 /* Nothing is unloaded: the driver has threads of its own, and the runtime is the program's. */
 static void device_close(struct um_gpu *gpu)
 {
@@ -40,7 +47,7 @@ static int open_device(struct um_device *d, const struct um_device_options *opti
 	if (err)
 		return err;
 	um_process_watch();
-	if (options->via != UM_VIA_DRIVER)
+	if (options->via == UM_VIA_RUNTIME || (options->via == UM_VIA_ANY && !atomic_load(&only_driver)))
 		err = um_runtime_open(d, options->via == UM_VIA_RUNTIME);
 	if (!err)
 		err = um_driver_use(d, options->ordinal);

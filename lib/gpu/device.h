@@ -35,6 +35,9 @@ struct um_device_options {
 	int real_threads; /* workers are real threads under the stand-in, too, as on a real device */
 };
 
+/* From now on UM_VIA_ANY means the driver: the shared runtime of this process calls a driver that is replaced. */
+void um_device_only_driver(void);
+
 /* 0; -ENODEV: no usable device, with the reason in `why`; -ENOMEM. The caller closes it through its table. A device
  * without concurrent managed access opens, with the reason in caps.why. */
 int um_device_open(struct um_gpu **out, const struct um_device_options *options, char *why, size_t size);

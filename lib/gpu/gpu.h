@@ -177,8 +177,8 @@ struct um_gpu_api {
 
 	/* In virtual time only, else NULL. A simulated device does not see what a kernel touches; the announcement
 	 * holds for the kernels on `stream` up to the next announcement; the first of them takes the time, the others
-	 * (an op may be several) touch the same ranges and take no time. Returns a CUDA error code. `now`: the caller's
-	 * clock, ns. */
+	 * (an op may be several) touch the same ranges and take no time. NULL: the announcement ends. Returns a CUDA
+	 * error code. `now`: the caller's clock, ns. */
 	int (*announce)(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
 	uint64_t (*now)(struct um_gpu *gpu);
 

@@ -433,7 +433,8 @@ static void claim(void)
 	if (!is || !*is || !dladdr((void *)(uintptr_t)InitializeInjectionNvtx2, &ours) || !ours.dli_fname ||
 	    !strstr(ours.dli_fname, ".so") || !realpath(ours.dli_fname, path))
 		return;
-	if (before && *before && !secure_getenv(NEXT_VARIABLE) && !strstr(before, "libumadvise.so"))
+	if (before && *before && !secure_getenv(NEXT_VARIABLE) && !strstr(before, "libumadvise.so") &&
+	    strcmp(before, path) != 0)
 		setenv(NEXT_VARIABLE, before, 0);
 	setenv(PATH_VARIABLE, path, 1);
 }

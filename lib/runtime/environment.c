@@ -90,6 +90,32 @@ static int parse_other(const struct um_variable *v, const char *text, struct uma
 	return 0;
 }
 
+/* These are of the preloaded library (inject/settings.c). */
+static int parse_managed(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	uint64_t bytes;
+
+	(void)v;
+	(void)o;
+	return strcmp(text, "all") != 0 && strcmp(text, "none") != 0 && um_size_parse(text, &bytes) ? -EINVAL : 0;
+}
+
+static int parse_host(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	uint64_t bytes;
+
+	(void)v;
+	(void)o;
+	return um_size_parse(text, &bytes) ? -EINVAL : 0;
+}
+
+static int parse_quiet(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	(void)v;
+	(void)o;
+	return find_word(switches, COUNT(switches), text) < 0 ? -EINVAL : 0;
+}
+
 static int parse_strategy(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
 	return um_strategy_parse(text) < 0 ? -EINVAL : parse_text(v, text, o);
@@ -171,6 +197,13 @@ const struct um_variable um_variables[] = {
 	 parse_word, um_evict_words, UM_EVICT_WORDS, "UMADV_EVICT_AUTO, _LIBRARY or _DRIVER"},
 	{"UMADVISE_CHECK", "on, off or discards", "off", "checks of the program's promises on the simulated GPU",
 	 AT(check), parse_check, checks, COUNT(checks), "UMADV_CHECK_OFF, _ON or _DISCARDS"},
+	{"UMADVISE_RUN_MANAGED", "all, none or " SIZE, "all", "umadvise run: device memory that becomes managed", 0,
+	 parse_managed, NULL, 0, NULL},
+	{"UMADVISE_RUN_HOST", SIZE, "nine tenths of what is available",
+	 "umadvise run: most memory beyond that of the device", 0, parse_host, NULL, 0, NULL},
+	{"UMADVISE_RUN_PLAN", "the name of a file to write", "none", "umadvise run: where the plan is saved at exit", 0,
+	 parse_other, NULL, 0, NULL},
+	{"UMADVISE_RUN_QUIET", SWITCH, "off", "umadvise run: no line at exit", 0, parse_quiet, NULL, 0, NULL},
 	{"UMADVISE_DISABLE", SWITCH, "off", "no hints: as if the program had managed memory alone", 0, parse_disable,
 	 NULL, 0, NULL},
 	{NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL},
@@ -183,6 +216,15 @@ const char *um_variable_get(const char *name)
 	const char *text = secure_getenv(name); /* the user of a set-uid program must not choose its files */
 
 	return text && *text ? text : NULL;
+}
+
+int um_variable_on(const char *name)
+{
+	const char *text = um_variable_get(name);
+
+	int k = text ? find_word(switches, COUNT(switches), text) : 0;
+
+	return k > 0 && k & 1;
 }
 
 int um_variable_is(const char *name, const char *text)

@@ -271,7 +271,9 @@ int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announ
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	s->announced = 0; /* on failure no earlier announcement remains */
 	um_vec_clear(&s->touches);
-	if (um_vec_reserve(&s->touches, next->n + 1)) {
+	if (!next) {
+		sim->next_op = sim->next_op == s ? NULL : sim->next_op;
+	} else if (um_vec_reserve(&s->touches, next->n + 1)) {
 		err = UM_CUDA_NO_MEMORY;
 	} else {
 		if (next->n)

@@ -53,7 +53,7 @@ is "$(only "$tmp/keys" "$tmp/man")" "" "each key is in doc/profiles.md or doc/si
 
 # The tool's own help against its manual, verb by verb.
 if [ -x "${UMADVISE:-}" ]; then
-	for verb in simulate plan pool report diff calibrate dryrun doctor trace; do
+	for verb in simulate plan pool report diff calibrate run dryrun doctor trace; do
 		"$UMADVISE" "$verb" --help | grep -oE '(^|[ ,])--[a-z-]+' | tr -d ' ,'
 	done >"$tmp/help"
 	sed 's/\\-/-/g' tools/umadvise.1 | grep -oE -- '--[a-z-]+' >"$tmp/man"

@@ -23,6 +23,8 @@ installed '*/man/man7/umadvise.7' "the manual on concepts"
 installed '*/man/man3/umadvise.3' "the manual of the API"
 installed '*/man/man1/umadvise.1' "the manual of the tool"
 installed '*/bin/umadvise' "the tool"
+[ ! -e "$top_builddir/lib/inject/.libs/libumadvise-preload.so" ] ||
+	installed '*/libumadvise/libumadvise-preload.so' "the library of umadvise run"
 installed '*/umadvise/nsys/umadvise.py' "the report for nsys stats"
 installed '*/bash-completion/completions/umadvise' "the completion for bash"
 is "$(cd "$dest" && find . -name 'um_*' -o -name 'libum.*' -o -path '*/include/*/*')" "" "nothing private is installed"

@@ -23,6 +23,7 @@ violations() {
 			sees["sim"] = sees["replay"] = " base model gpu "
 			sees["devices"] = " base model gpu sim "
 			sees["runtime"] = " base model gpu io devices record learn plan replay "
+			sees["inject"] = " base model gpu runtime "
 			sees["formats"] = " base model io "
 			sees["probe"] = " base model gpu sim "
 			sees["schemes"] = " base model gpu sim plan "
@@ -30,20 +31,20 @@ violations() {
 			sees["pool"] = " base model plan "
 			sees["play"] = sees["runtime"] "sim runtime formats "
 			sees["standin"] = " base model gpu io sim "
-			n = split("base model gpu io sim devices record learn plan replay runtime", r, " ")
+			n = split("base model gpu io sim devices record learn plan replay runtime inject", r, " ")
 			for (i = 1; i <= n; i++)
 				home[r[i]] = "lib"
 			n = split("formats probe schemes bound pool play report", r, " ")
 			for (i = 1; i <= n; i++)
 				home[r[i]] = "tools"
 			home["standin"] = "standin"
-			public = " runtime play "
+			public = " runtime inject play "
 			# Libraries that only these directories open.
 			door["sqlite3.h"] = "formats"
 			door["jansson.h"] = "io formats standin"
 			door["zlib.h"] = "io formats"
 			door["nvtx3/nvToolsExt.h"] = "io"
-			door["dlfcn.h"] = "gpu standin bound"
+			door["dlfcn.h"] = "gpu inject standin bound"
 			door["cupti.h"] = "gpu standin"
 			door["zstd.h"] = door["lz4.h"] = "standin"
 		}
@@ -83,7 +84,7 @@ violations() {
 		}
 		!quoted && private { bad("a private header is included in quotes: " name); next }
 		dir != "" && name ~ /umadvise\.h$/ && !index(public, " " dir " ") {
-			bad("only lib/runtime and tools/play include the public header: " name)
+			bad("only lib/runtime, lib/inject and tools/play include the public header: " name)
 			next
 		}
 		dir != "" && !quoted && name in door && !index(" " door[name] " ", " " dir " ") {

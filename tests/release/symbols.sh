@@ -24,6 +24,15 @@ sed -n 's/^\t\([A-Za-z][A-Za-z0-9_]*\);$/\1/p' "$top_srcdir/lib/libumadvise.map"
 is "$(diff "$tmp/listed" "$tmp/has")" "" "the exported symbols are those listed in lib/libumadvise.map"
 is "$(grep -c '\*;' "$top_srcdir/lib/libumadvise.map")" 1 "the export list has no wildcard but that of local symbols"
 
+preload=$top_builddir/lib/inject/.libs/libumadvise-preload.so
+if [ -e "$preload" ]; then
+	is "$($NM -D --defined-only "$preload" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort -u |
+		grep -v '^cu[A-Z]' | tr '\n' ' ')" "InitializeInjectionNvtx2 InitializeInjectionNvtxExtension dlsym " \
+		"the preloaded library exports only functions of the driver, dlsym and what NVTX looks up"
+else
+	skip 1 "no library to preload was built"
+fi
+
 if [ "${VERSION_SCRIPT:-yes}" = yes ]; then
 	$NM -D --with-symbol-versions "$so" | grep ' [TDBR] ' >"$tmp/versions"
 	is "$(grep -v '@@UMADVISE_0$' "$tmp/versions")" "" "all carry the version UMADVISE_0"

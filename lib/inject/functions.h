@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * functions.h - kernels: their names, and where their parameters may hold addresses
+ *
+ * in    CUfunction and CUkernel handles
+ * out   name and layout of the parameters, asked from the driver once
+ * owns  the entries, until the process ends: a handle of an unloaded module may come back with another layout
+ *
+ * Looking up a known kernel takes no lock. Thread-safe.
+ */
+#ifndef UM_INJECT_FUNCTIONS_H
+#define UM_INJECT_FUNCTIONS_H
+
+#include <stdint.h>
+
+/* An aligned 8-byte word of the parameters. */
+struct um_param_word {
+	uint16_t param, in_param; /* number of the parameter, offset in it */
+	uint32_t offset; /* in the buffer of all parameters */
+};
+
+struct um_function_layout {
+	const struct um_function_layout *next;
+	const void *handle;
+	uint64_t modules; /* as of when: see um_functions_forget */
+	const char *name;
+	int known; /* 0: the driver does not tell the layout */
+	unsigned n;
+	struct um_param_word word[];
+};
+
+/* NULL: no memory. */
+const struct um_function_layout *um_function_find(void *handle);
+
+/* A module was unloaded: every handle is looked up anew. */
+void um_functions_forget(void);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hook_graph.c - launches of graphs as ops
+ *
+ * When a graph is instantiated, its nodes are read, however they came into the graph: captured or added. Their
+ * addresses are kept; a launch is one op that uses the tensors that lie there then.
+ */
+#include "inject/driver.h"
+#include "inject/launch.h"
+
+#include "base/vec.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum node_type { KERNEL, COPY, SET, HOST, GRAPH, EMPTY, WAIT, RECORD }; /* CUgraphNodeType */
+#define DEEPEST 16 /* graphs inside of graphs */
+
+struct kernel_params { /* CUDA_KERNEL_NODE_PARAMS_v2 and _v3 */
+	void *function;
+	unsigned grid[3], block[3], shared;
+	void **params, **extra;
+	void *kernel, *context;
+	void *more[4];
+};
+
+struct set_params { /* CUDA_MEMSET_NODE_PARAMS */
+	uint64_t at;
+	size_t pitch;
+	unsigned value, size;
+	size_t width, rows;
+};
+
+typedef UM_VEC(uint64_t) addresses;
+
+/* An instantiated graph. */
+struct exec {
+	struct exec *next;
+	const void *handle;
+	addresses at;
+	int unread; /* some nodes could not be read */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and its members */
+static struct exec *execs;
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+/* The address, if it is in a tensor and the list has no lower one of the same. */
+static void add_address(struct exec *e, uint64_t addr)
+{
+	struct um_range r;
+
+	if (!um_ranges_find(addr, &r) || r.kind == UM_RANGE_DEVICE)
+		return;
+	for (size_t i = 0; i < e->at.n; i++)
+		if (e->at.at[i] - r.at < r.bytes) {
+			if (addr < e->at.at[i])
+				e->at.at[i] = addr;
+			return;
+		}
+	if (um_vec_push(&e->at, addr))
+		e->unread = 1;
+}
+
+static void read_kernel(struct exec *e, const struct kernel_params *p)
+{
+	void *handle = p->function ? p->function : p->kernel;
+	struct um_inject_uses uses;
+
+	um_inject_uses_init(&uses);
+	if (!um_launch_scan(&uses, handle ? um_function_find(handle) : NULL, p->params, p->extra) || uses.left_out)
+		e->unread = 1;
+	for (unsigned i = 0; i < uses.n; i++)
+		add_address(e, (uintptr_t)uses.at[i].ptr);
+}
+
+static void read_copy(struct exec *e, const struct um_copy_3d *p)
+{
+	add_address(e, p->to_device ? p->to_device : (uintptr_t)p->to_host);
+	add_address(e, p->from_device ? p->from_device : (uintptr_t)p->from_host);
+}
+
+static void read_graph(struct exec *e, void *graph, int depth);
+
+static void read_node(struct exec *e, void *node, int depth)
+{
+	struct kernel_params kernel = {0};
+	struct um_copy_3d copy = {0};
+	struct set_params set = {0};
+	void *child = NULL;
+	int type = -1, ok = 1;
+
+	if (!um_real.cuGraphNodeGetType || um_real.cuGraphNodeGetType(node, &type)) {
+		ok = 0;
+	} else if (type == KERNEL) {
+		ok = um_real.cuGraphKernelNodeGetParams && !um_real.cuGraphKernelNodeGetParams(node, &kernel);
+		if (ok)
+			read_kernel(e, &kernel);
+	} else if (type == COPY) {
+		ok = um_real.cuGraphMemcpyNodeGetParams && !um_real.cuGraphMemcpyNodeGetParams(node, &copy);
+		if (ok)
+			read_copy(e, &copy);
+	} else if (type == SET) {
+		ok = um_real.cuGraphMemsetNodeGetParams && !um_real.cuGraphMemsetNodeGetParams(node, &set);
+		if (ok)
+			add_address(e, set.at);
+	} else if (type == GRAPH) {
+		ok = um_real.cuGraphChildGraphNodeGetGraph && !um_real.cuGraphChildGraphNodeGetGraph(node, &child);
+		if (ok)
+			read_graph(e, child, depth + 1);
+	} else if (type > RECORD) {
+		ok = 0; /* conditional nodes, allocations and others */
+	}
+	if (!ok)
+		e->unread = 1;
+}
+
+static void read_graph(struct exec *e, void *graph, int depth)
+{
+	void **nodes = NULL;
+	size_t n = 0;
+	int ok = depth < DEEPEST && um_real.cuGraphGetNodes && !um_real.cuGraphGetNodes(graph, NULL, &n);
+
+	if (ok && n) {
+		nodes = malloc(n * sizeof *nodes);
+		ok = nodes && !um_real.cuGraphGetNodes(graph, nodes, &n);
+		for (size_t i = 0; ok && i < n; i++)
+			read_node(e, nodes[i], depth);
+		free(nodes);
+	}
+	if (!ok)
+		e->unread = 1;
+}
+
+/* --- instantiated graphs ------------------------------------------------------------------------------------------ */
+
+static struct exec **find(const void *handle)
+{
+	struct exec **e = &execs;
+
+	while (*e && (*e)->handle != handle)
+		e = &(*e)->next;
+	return e;
+}
+
+static void drop(const void *handle)
+{
+	struct exec **at, *e;
+
+	pthread_mutex_lock(&lock);
+	at = find(handle);
+	e = *at;
+	if (e)
+		*at = e->next;
+	pthread_mutex_unlock(&lock);
+	if (e)
+		um_vec_fini(&e->at);
+	free(e);
+}
+
+/* The graph was instantiated, or an instantiated one updated by it. */
+static int keep(int err, const void *handle, void *graph)
+{
+	struct exec *e;
+
+	if (err || !um_session_active())
+		return err;
+	drop(handle);
+	e = calloc(1, sizeof *e);
+	if (!e)
+		return 0;
+	e->handle = handle;
+	read_graph(e, graph, 0);
+	pthread_mutex_lock(&lock);
+	e->next = execs;
+	execs = e;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+int cuGraphInstantiate(void **exec, void *graph, void **node, char *log, size_t size)
+{
+	int err = UM_PASS(cuGraphInstantiate, (exec, graph, node, log, size));
+
+	return keep(err, err ? NULL : *exec, graph);
+}
+
+int cuGraphInstantiate_v2(void **exec, void *graph, void **node, char *log, size_t size)
+{
+	int err = UM_PASS(cuGraphInstantiate_v2, (exec, graph, node, log, size));
+
+	return keep(err, err ? NULL : *exec, graph);
+}
+
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags)
+{
+	int err = UM_PASS(cuGraphInstantiateWithFlags, (exec, graph, flags));
+
+	return keep(err, err ? NULL : *exec, graph);
+}
+
+int cuGraphInstantiateWithParams(void **exec, void *graph, void *params)
+{
+	int err = UM_PASS(cuGraphInstantiateWithParams, (exec, graph, params));
+
+	return keep(err, err ? NULL : *exec, graph);
+}
+
+int cuGraphInstantiateWithParams_ptsz(void **exec, void *graph, void *params)
+{
+	int err = UM_PASS(cuGraphInstantiateWithParams_ptsz, (exec, graph, params));
+
+	return keep(err, err ? NULL : *exec, graph);
+}
+
+int cuGraphExecUpdate(void *exec, void *graph, void **node, int *result)
+{
+	return keep(UM_PASS(cuGraphExecUpdate, (exec, graph, node, result)), exec, graph);
+}
+
+int cuGraphExecUpdate_v2(void *exec, void *graph, void *result)
+{
+	return keep(UM_PASS(cuGraphExecUpdate_v2, (exec, graph, result)), exec, graph);
+}
+
+int cuGraphExecDestroy(void *exec)
+{
+	drop(exec);
+	return UM_PASS(cuGraphExecDestroy, (exec));
+}
+
+/* One node of an instantiated graph has new parameters: their addresses join those before. */
+static int change(int err, const void *handle, enum node_type type, const void *params)
+{
+	struct exec *e;
+
+	if (err || !params || !um_session_active())
+		return err;
+	pthread_mutex_lock(&lock);
+	e = *find(handle);
+	if (e && type == KERNEL)
+		read_kernel(e, params);
+	else if (e && type == COPY)
+		read_copy(e, params);
+	else if (e)
+		add_address(e, ((const struct set_params *)params)->at);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+/* Parameters of the first form end before `kernel`. */
+int cuGraphExecKernelNodeSetParams(void *exec, void *node, const void *params)
+{
+	int err = UM_PASS(cuGraphExecKernelNodeSetParams, (exec, node, params));
+	struct kernel_params p = {0};
+
+	if (err || !params)
+		return err;
+	memcpy(&p, params, offsetof(struct kernel_params, kernel));
+	return change(err, exec, KERNEL, &p);
+}
+
+int cuGraphExecKernelNodeSetParams_v2(void *exec, void *node, const void *params)
+{
+	return change(UM_PASS(cuGraphExecKernelNodeSetParams_v2, (exec, node, params)), exec, KERNEL, params);
+}
+
+int cuGraphExecMemcpyNodeSetParams(void *exec, void *node, const void *params, void *context)
+{
+	return change(UM_PASS(cuGraphExecMemcpyNodeSetParams, (exec, node, params, context)), exec, COPY, params);
+}
+
+int cuGraphExecMemsetNodeSetParams(void *exec, void *node, const void *params, void *context)
+{
+	return change(UM_PASS(cuGraphExecMemsetNodeSetParams, (exec, node, params, context)), exec, SET, params);
+}
+
+/* --- launches ----------------------------------------------------------------------------------------------------- */
+
+static void announce(const void *handle, void *stream)
+{
+	struct um_inject_uses uses;
+	const struct exec *e;
+	int unread;
+
+	if (!um_driver_ready() || !um_session_active() || um_session_captures(stream))
+		return;
+	um_inject_uses_init(&uses);
+	pthread_mutex_lock(&lock);
+	e = *find(handle);
+	unread = !e || e->unread;
+	for (size_t i = 0; e && i < e->at.n; i++)
+		um_inject_use(&uses, e->at.at[i]);
+	pthread_mutex_unlock(&lock);
+	atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
+	if (unread) {
+		atomic_fetch_add_explicit(&um_inject_counts.launches_unseen, 1, memory_order_relaxed);
+		atomic_fetch_or(&um_inject_reasons, UM_REASON_GRAPH);
+	}
+	if (uses.left_out)
+		atomic_fetch_add_explicit(&um_inject_counts.partial, 1, memory_order_relaxed);
+	if (uses.n)
+		um_session_op(uses.device, stream, "graph", uses.at, uses.n);
+}
+
+int cuGraphLaunch(void *exec, void *stream)
+{
+	announce(exec, stream);
+	return UM_PASS(cuGraphLaunch, (exec, stream));
+}
+
+int cuGraphLaunch_ptsz(void *exec, void *stream)
+{
+	announce(exec, stream ? stream : (void *)2);
+	return UM_PASS(cuGraphLaunch_ptsz, (exec, stream));
+}

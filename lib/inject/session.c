@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/session.h"
+
+#include "inject/driver.h"
+#include "inject/settings.h"
+
+#include "gpu/device.h"
+#include "gpu/libraries.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards opening and closing */
+static struct um_injected devices[UM_INJECT_DEVICES];
+static atomic_int over; /* the process exits, or is a forked child */
+static _Atomic int64_t captures;
+
+/* --- contexts ----------------------------------------------------------------------------------------------------- */
+
+/* The plan of the first device that has one. */
+static void save_plan(const char *path)
+{
+	for (int i = 0; path && i < UM_INJECT_DEVICES; i++)
+		if (devices[i].adv && !umadv_save_plan(devices[i].adv, path))
+			return;
+}
+
+static void at_exit(void)
+{
+	if (atomic_exchange(&over, 1))
+		return;
+	save_plan(um_settings_plan());
+	um_summary_write(devices, UM_INJECT_DEVICES);
+}
+
+static void in_child(void)
+{
+	atomic_store(&over, 1);
+}
+
+/* Does the program announce its ops by itself? */
+static int has_own_api(void)
+{
+	return dlopen("libumadvise.so.0", RTLD_NOW | RTLD_NOLOAD) != NULL;
+}
+
+static void find_standin(struct um_injected *d)
+{
+	void *table = NULL;
+	int status = 0;
+
+	if (um_real.cuGetProcAddress_v2(UM_STANDIN_NAME, &table, 13000, 0, &status) || !table)
+		return;
+	d->standin = table;
+	if (d->standin->version != UM_STANDIN_VERSION || d->standin->size != sizeof *d->standin)
+		d->standin = NULL;
+}
+
+/* Keeps the context, or the reason why there is none. */
+static void take(struct um_injected *d, struct umadv *adv)
+{
+	struct umadv_caps caps = {.struct_size = sizeof caps};
+
+	umadv_caps_get(adv, &caps);
+	if (!caps.managed) {
+		memcpy(d->why, caps.why, sizeof d->why);
+		umadv_close(adv);
+		return;
+	}
+	find_standin(d);
+	d->adv = adv;
+}
+
+static void open_context(struct um_injected *d)
+{
+	size_t free_bytes = 0, total = 0;
+	struct umadv *adv;
+	int err;
+
+	if (has_own_api()) {
+		atomic_fetch_or(&um_inject_reasons, UM_REASON_OWN_API);
+		snprintf(d->why, sizeof d->why, "the program uses libumadvise by itself");
+		return;
+	}
+	if (um_real.cuMemGetInfo_v2 && um_real.cuMemGetInfo_v2(&free_bytes, &total))
+		free_bytes = total = 0;
+	d->free_bytes = free_bytes;
+	d->total_bytes = total;
+	d->host_bytes = um_settings_host_bytes();
+	if (um_real.cuCtxGetCurrent && um_real.cuCtxGetCurrent(&d->context))
+		d->context = NULL;
+	um_device_only_driver();
+	err = umadv_open(&adv, NULL);
+	if (err)
+		snprintf(d->why, sizeof d->why, "no context: %s", umadv_strerror(err));
+	else
+		take(d, adv);
+}
+
+struct um_injected *um_session_device(void)
+{
+	static atomic_int watched;
+	struct um_injected *d;
+	int ordinal;
+
+	if (!um_session_active() || !um_driver_ready() || um_real.cuCtxGetDevice(&ordinal) || ordinal < 0 ||
+	    ordinal >= UM_INJECT_DEVICES)
+		return NULL;
+	d = &devices[ordinal];
+	pthread_mutex_lock(&lock);
+	if (!d->tried) {
+		d->tried = 1;
+		d->ordinal = ordinal;
+		open_context(d);
+		if (!atomic_exchange(&watched, 1)) {
+			pthread_atfork(NULL, NULL, in_child);
+			atexit(at_exit); /* after the context's own: it runs first */
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return d->adv ? d : NULL;
+}
+
+struct um_injected *um_session_at(int i)
+{
+	return &devices[i];
+}
+
+int um_session_active(void)
+{
+	return !atomic_load_explicit(&over, memory_order_relaxed);
+}
+
+void um_session_reset(int ordinal, const void *context)
+{
+	for (int i = 0; i < UM_INJECT_DEVICES; i++) {
+		struct um_injected *d = &devices[i];
+		struct umadv *adv;
+
+		if (!d->tried || (ordinal >= 0 ? i != ordinal : !context || d->context != context))
+			continue;
+		um_ranges_drop(d);
+		pthread_mutex_lock(&lock);
+		adv = d->adv;
+		d->adv = NULL;
+		d->tried = 0;
+		atomic_fetch_sub(&um_inject_counts.live, atomic_load(&d->live));
+		atomic_fetch_sub(&um_inject_counts.live_seen, atomic_load(&d->live_managed));
+		atomic_store(&d->live, 0);
+		atomic_store(&d->live_managed, 0);
+		pthread_mutex_unlock(&lock);
+		if (adv)
+			um_summary_keep(adv);
+		umadv_close(adv);
+	}
+}
+
+/* --- allocations -------------------------------------------------------------------------------------------------- */
+
+struct um_injected *um_session_place(uint64_t bytes, const void *caller)
+{
+	struct um_injected *d;
+
+	if (bytes < um_settings_least() || !um_session_active())
+		return NULL;
+	if (atomic_load(&um_inject_reasons) & UM_REASON_IPC)
+		return NULL;
+	d = um_session_device();
+	if (!d || !um_settings_excludes(caller))
+		return d;
+	atomic_fetch_or(&um_inject_reasons, UM_REASON_LIBRARY);
+	return NULL;
+}
+
+int um_session_full(struct um_injected *d, uint64_t bytes)
+{
+	uint64_t most = d->total_bytes + d->host_bytes;
+
+	if (!d->host_bytes || (bytes <= most && atomic_load(&d->live) <= most - bytes))
+		return 0;
+	atomic_fetch_add(&um_inject_counts.refused_host, 1);
+	return 1;
+}
+
+static void count(struct um_injected *d, uint64_t bytes, int seen)
+{
+	struct um_inject_counts *c = &um_inject_counts;
+	uint64_t live = atomic_fetch_add(&c->live, bytes) + bytes;
+
+	if (d)
+		atomic_fetch_add(&d->live, bytes);
+	if (seen)
+		atomic_fetch_add(&c->live_seen, bytes);
+	if (d && seen)
+		atomic_fetch_add(&d->live_managed, bytes);
+	if (live > atomic_load(&c->peak)) { /* exact for one thread; threads at once may miss some bytes */
+		atomic_store(&c->peak, live);
+		atomic_store(&c->peak_seen, atomic_load(&c->live_seen));
+	}
+}
+
+int um_session_add(const struct um_range *r)
+{
+	int err = um_ranges_add(r);
+
+	if (!err)
+		count(r->device, r->bytes, r->kind != UM_RANGE_DEVICE);
+	return err;
+}
+
+void um_session_removed(const struct um_range *r)
+{
+	count(r->device, -r->bytes, r->kind != UM_RANGE_DEVICE);
+}
+
+void um_session_unseen(int64_t bytes, enum um_inject_reason reason)
+{
+	atomic_fetch_or(&um_inject_reasons, (unsigned)reason);
+	count(NULL, (uint64_t)bytes, 0);
+}
+
+/* --- ops ---------------------------------------------------------------------------------------------------------- */
+
+void um_session_capture(int change)
+{
+	atomic_fetch_add(&captures, change);
+}
+
+int um_session_captures(void *stream)
+{
+	int status = 0;
+
+	if (!atomic_load_explicit(&captures, memory_order_relaxed))
+		return 0;
+	return um_real.cuStreamIsCapturing(stream, &status) || status;
+}
+
+void um_session_op(struct um_injected *d, void *stream, const char *name, const struct umadv_use *uses, unsigned n)
+{
+	if (!um_session_active() || !d->adv)
+		return;
+	umadv_op(d->adv, stream, name, uses, n);
+	if (d->standin)
+		d->standin->announce(stream, NULL);
+}
+
+void um_session_launch(const struct um_inject_uses *u, void *stream, const char *name)
+{
+	if (!u->own)
+		um_session_op(u->device, stream, name, u->at, u->n);
+	else if (um_session_active() && u->device->adv)
+		umadv_op(u->device->adv, stream, name, u->at, u->n);
+}
+
+void um_session_launched(const struct um_inject_uses *u, void *stream)
+{
+	if (u->own && u->device->standin)
+		u->device->standin->announce(stream, NULL);
+}
+
+void um_inject_use(struct um_inject_uses *u, uint64_t addr)
+{
+	struct um_range r;
+	uint64_t end;
+
+	if (!um_ranges_find(addr, &r) || r.kind == UM_RANGE_DEVICE || (u->device && u->device != r.device))
+		return;
+	end = r.at + r.bytes;
+	for (unsigned i = 0; i < u->n; i++)
+		if (u->end[i] == end) {
+			if (addr < (uintptr_t)u->at[i].ptr)
+				u->at[i].ptr = (const void *)(uintptr_t)addr;
+			return;
+		}
+	if (u->n == UM_INJECT_USES) {
+		u->left_out++;
+		return;
+	}
+	u->device = r.device;
+	u->own |= r.kind == UM_RANGE_OWN;
+	u->end[u->n] = end;
+	u->at[u->n++] = umadv_use_((const void *)(uintptr_t)addr, 0, 0, UMADV_ACCESS_UPDATE);
+}
+
+void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access)
+{
+	struct um_range r;
+
+	if (!bytes || !um_ranges_find(addr, &r) || r.kind == UM_RANGE_DEVICE || (u->device && u->device != r.device) ||
+	    bytes > r.at + r.bytes - addr || u->n == UM_INJECT_USES)
+		return;
+	u->device = r.device;
+	u->end[u->n] = r.at + r.bytes;
+	u->at[u->n++] = umadv_use_((const void *)(uintptr_t)addr, bytes, 0, access);
+}

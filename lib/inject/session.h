@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session.h - contexts of libumadvise for a program that does not know of them
+ *
+ * in    allocations, launches, copies of the hooks; settings of the environment
+ * out   the same as tensors and ops of a context for each device; figures for the line at exit
+ * owns  the contexts, until the process ends or the device is reset
+ *
+ * A context is opened at the first allocation on its device. While the process exits, in a forked child, and in a
+ * program that uses libumadvise by itself, nothing is announced. Thread-safe.
+ */
+#ifndef UM_INJECT_SESSION_H
+#define UM_INJECT_SESSION_H
+
+#include "gpu/standin_table.h"
+#include "inject/ranges.h"
+#include "inject/summary.h"
+
+#include "umadvise.h"
+
+#define UM_INJECT_DEVICES 16
+#define UM_INJECT_USES 256u /* of one op; further ones are left out */
+
+struct um_injected {
+	struct umadv *adv; /* NULL: none, or closed */
+	const struct um_standin_table *standin; /* NULL: a real driver */
+	void *context; /* CUcontext */
+	int tried, ordinal;
+	uint64_t free_bytes, total_bytes; /* of the device, before anything was allocated */
+	uint64_t host_bytes; /* most bytes beyond the device's memory */
+	_Atomic uint64_t live, live_managed; /* bytes; managed: program's and converted */
+	_Atomic uint64_t allocations; /* that were adopted so far */
+	char why[160]; /* the reason if allocations stay as they are */
+};
+
+/* May an allocation of that size, requested by code at `caller`, become managed? The device of the calling thread, or
+ * NULL. */
+struct um_injected *um_session_place(uint64_t bytes, const void *caller);
+/* The device of the calling thread if its context is open, opened if necessary; NULL: none. */
+struct um_injected *um_session_device(void);
+struct um_injected *um_session_at(int i); /* the i-th, also not open; for the exit line */
+
+/* Would the allocation exceed the memory of device and host together? */
+int um_session_full(struct um_injected *d, uint64_t bytes);
+
+/* Counts an allocation and adds it to the ranges. 0 or -ENOMEM. */
+int um_session_add(const struct um_range *r);
+void um_session_removed(const struct um_range *r);
+/* Memory that has no address yet: `bytes` may be negative. */
+void um_session_unseen(int64_t bytes, enum um_inject_reason reason);
+
+/* Is the stream capturing? Costs nothing while no stream is. */
+int um_session_captures(void *stream);
+void um_session_capture(int change);
+
+/* Announces an op before its launch. */
+void um_session_op(struct um_injected *d, void *stream, const char *name, const struct umadv_use *uses, unsigned n);
+
+/* The same for a kernel of the program, and what follows its launch. The stand-in finds by itself what a kernel
+ * touches, as it does without the library, but not the tensors inside an allocation of the context. */
+struct um_inject_uses;
+void um_session_launch(const struct um_inject_uses *uses, void *stream, const char *name);
+void um_session_launched(const struct um_inject_uses *uses, void *stream);
+
+/* 0: nothing is announced any more. */
+int um_session_active(void);
+
+/* The device is reset, or its context destroyed: all of its memory is gone. */
+void um_session_reset(int ordinal, const void *context);
+
+/* --- uses of an op, one for each allocation ----------------------------------------------------------------------- */
+
+struct um_inject_uses {
+	struct um_injected *device; /* of the first one: others are left out */
+	unsigned n, left_out;
+	int own; /* some are memory of the context */
+	struct umadv_use at[UM_INJECT_USES];
+	uint64_t end[UM_INJECT_USES]; /* of the allocation */
+};
+
+/* Adds the allocation of an address, from there to its end. Addresses outside all allocations are ignored. */
+void um_inject_use(struct um_inject_uses *u, uint64_t addr);
+/* Adds a range of `bytes` in an allocation. */
+void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access);
+
+static inline void um_inject_uses_init(struct um_inject_uses *u)
+{
+	u->device = NULL;
+	u->n = u->left_out = 0;
+	u->own = 0;
+}
+
+#endif

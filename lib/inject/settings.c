@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Libraries for communication register their memory with network devices or other processes, which managed memory does
+ * not allow. They are known by their file's name.
+ */
+#include "inject/settings.h"
+
+#include "base/size.h"
+#include "gpu/nvtx_listen.h"
+#include "runtime/environment.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint64_t least, host;
+static int quiet;
+
+/* Memory that the system can still give, of which a tenth is left to others. */
+static uint64_t available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[160];
+
+	while (f && !kib && fgets(line, sizeof line, f))
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
+			kib = 0;
+	if (f)
+		fclose(f);
+	return kib / 10 * 9 * 1024;
+}
+
+static void read_settings(void)
+{
+	const char *managed = um_variable_get("UMADVISE_RUN_MANAGED"), *most = um_variable_get("UMADVISE_RUN_HOST");
+
+	if (managed && !strcmp(managed, "none"))
+		least = UINT64_MAX;
+	else if (!managed || um_size_parse(managed, &least))
+		least = 0;
+	if (!most || um_size_parse(most, &host))
+		host = available();
+	quiet = um_variable_on("UMADVISE_RUN_QUIET");
+}
+
+uint64_t um_settings_least(void)
+{
+	pthread_once(&once, read_settings);
+	return least;
+}
+
+uint64_t um_settings_host_bytes(void)
+{
+	pthread_once(&once, read_settings);
+	return host;
+}
+
+const char *um_settings_plan(void)
+{
+	return um_variable_get("UMADVISE_RUN_PLAN");
+}
+
+int um_settings_quiet(void)
+{
+	pthread_once(&once, read_settings);
+	return quiet;
+}
+
+/* A profiler sets NVTX's variable when it starts the program, after the tool has. Calls nothing of CUDA. */
+__attribute__((constructor)) static void take_nvtx(void)
+{
+	um_nvtx_listen();
+}
+
+int um_settings_excludes(const void *code)
+{
+	static const char *const names[] = {"libnccl", "libnvshmem", "libmpi", "libucs", "libuct", "libucp", "librccl"};
+	const char *file;
+	Dl_info in;
+
+	if (!dladdr(code, &in) || !in.dli_fname)
+		return 0;
+	file = strrchr(in.dli_fname, '/');
+	file = file ? file + 1 : in.dli_fname;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strncmp(file, names[i], strlen(names[i])))
+			return 1;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * settings.h - settings of `umadvise run`, from the environment
+ *
+ * in    UMADVISE_RUN_*, as the tool sets them; the libraries of the process
+ * out   which allocations become managed
+ * owns  nothing
+ */
+#ifndef UM_INJECT_SETTINGS_H
+#define UM_INJECT_SETTINGS_H
+
+#include <stdint.h>
+
+/* Size of the smallest allocation that becomes managed; UINT64_MAX: none does. */
+uint64_t um_settings_least(void);
+/* Most bytes of managed memory beyond that of the device; 0: not known. */
+uint64_t um_settings_host_bytes(void);
+/* File for the plan at exit, or NULL. */
+const char *um_settings_plan(void);
+/* No line at exit? */
+int um_settings_quiet(void);
+/* Is `code` in a library whose memory other devices access directly? */
+int um_settings_excludes(const void *code);
+
+#endif

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# inject.sh - umadvise run of programs of the driver API under dryrun: how hooks are found, the same results as without
+# it, its options, and what it says
+
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${SANITIZE=}"
+. "$top_srcdir/tests/tap.sh"
+
+driver=$(cd "$top_builddir/standin" 2>/dev/null && pwd)
+library=$(cd "$top_builddir/lib/inject/.libs" 2>/dev/null && pwd)/libumadvise-preload.so
+[ -e "$driver/libcuda.so.1" ] || skip_all "the stand-in driver was not built"
+[ -e "$library" ] || skip_all "the library to preload was not built"
+# With a sanitizer the preloaded library comes before the sanitizer's.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+build() { # NAME FLAG...
+	# shellcheck disable=SC2086 # CC and flags are lists
+	$CC $SANITIZE -std=c11 -D_GNU_SOURCE -I"$top_srcdir/include" -o "$tmp/$1" \
+		"$top_srcdir/tests/inject/inject_app.c" -pthread "${@:2}"
+}
+build app || skip_all "no program can be built"
+dry() { # BUDGET COMMAND...
+	"$UMADVISE" dryrun --profile a100 --format json -o "$tmp/report" --budget "$1" -- "${@:2}"
+}
+run() { # BUDGET OPTION... PROGRAM ARGUMENT...
+	dry "$1" "$UMADVISE" run "${@:2}" 2>"$tmp/err"
+}
+field() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$tmp/report" | head -n 1; }
+
+# --- how hooks are found ----------------------------------------------------------------------------------------------
+
+hooked="handle library
+default library
+next library
+unhooked driver
+asked library
+asked, per thread library
+asked, unhooked driver
+missing driver
+resolver library
+by that library
+other dlsym library
+forms differ 1"
+is "$(run 64MiB "$tmp/app" resolve)" "$hooked" "every way to find a function of the driver gives its hook"
+ok "a program is built that has a dlsym of its own" build own -DOWN_DLSYM -rdynamic
+is "$(run 64MiB "$tmp/own" resolve)" "$hooked" "a program's own dlsym finds the hooks"
+ok "a program is built that is linked with the driver" build linked -DLINKED -Wl,--no-as-needed "$driver/libcuda.so.1"
+is "$(run 64MiB "$tmp/linked" resolve)" "$hooked
+linked library" "a linked program calls the hooks"
+is "$(dry 64MiB "$tmp/linked" resolve 2>/dev/null | grep -c library)" 0 \
+	"without the library all functions are the driver's"
+is "$(UMADVISE_DRYRUN_CUDA=12.4 LD_LIBRARY_PATH=$driver LD_PRELOAD=$library "$tmp/app" resolve)" "$hooked" \
+	"the hooks are found under a driver of version 12.4"
+
+# --- the same results, faster -----------------------------------------------------------------------------------------
+
+want=$(dry 2GiB "$tmp/app" compute)
+for way in plain extra next dlclose; do
+	is "$(run 64MiB "$tmp/app" compute $way)" "$want" "$way: the result is the same with 2/3 of the memory"
+	like "$(cat "$tmp/err")" "run: app: seen 100 % of 96.0 MiB and 100 % of 240 launches; [1-9][0-9]* hints in" \
+		"$way: all memory and launches are seen"
+done
+fast=$(field device_ns)
+UMADVISE_DISABLE=1 run 64MiB "$tmp/app" compute >/dev/null
+slow=$(field device_ns)
+ok "hints make it more than three times as fast ($fast of $slow ns)" test $((fast * 3)) -lt "$slow"
+for program in own linked; do
+	is "$(run 64MiB "$tmp/$program" compute)" "$want" "$program: the result is the same"
+	like "$(cat "$tmp/err")" "100 % of 240 launches; [1-9][0-9]* hints" "$program: launches are seen"
+done
+for way in vfork fork threads capture; do
+	is "$(run 64MiB "$tmp/app" compute $way)" "$(dry 2GiB "$tmp/app" compute $way 2>/dev/null)" \
+		"$way: the results are the same"
+done
+dry 2GiB "$tmp/app" compute >/dev/null
+alone=$(field device_ns)
+run 2GiB "$tmp/app" compute >/dev/null
+with=$(field device_ns)
+ok "where all fits it takes less than 5 % longer ($with of $alone ns)" test $((with * 100)) -lt $((alone * 105))
+like "$(cat "$tmp/err")" "all of it fits in the budget of 2048.0 MiB" "the line says that all of it fits"
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+is "$(run 64MiB --managed none "$tmp/app" compute)" "alloc: 2" "--managed none: the device's memory is the limit"
+is "$(run 64MiB --managed 16MiB "$tmp/app" compute)" "alloc: 2" "--managed BYTES: smaller allocations stay as they are"
+is "$(run 64MiB --managed 8MiB "$tmp/app" compute)" "$want" "--managed BYTES: larger allocations become managed"
+is "$(run 64MiB --host 16MiB "$tmp/app" compute)" "alloc: 2" "--host limits the memory beyond the device's"
+like "$(cat "$tmp/err")" "1 allocations refused" "the line says that an allocation was refused"
+is "$(run 2GiB --budget 64MiB "$tmp/app" compute)" "$want" "--budget: the result is the same"
+run 64MiB --quiet "$tmp/app" compute >/dev/null
+is "$(grep -c 'umadvise run' "$tmp/err")" 0 "--quiet: there is no line at the end"
+run 64MiB --record "$tmp/t.umtrace.gz" --report "$tmp/r.umlog" --plan "$tmp/p.umplan" "$tmp/app" compute >/dev/null
+like "$("$UMADVISE" trace check "$tmp/t.umtrace.gz")" "ok" "--record writes a workload"
+like "$("$UMADVISE" trace stat "$tmp/t.umtrace.gz")" \
+	" 288 +12 +96 " "the workload has all launches, copies, fills, allocations and frees"
+like "$("$UMADVISE" report "$tmp/r.umlog" 2>&1)" "iteration" "--report writes a run log that umadvise report reads"
+like "$("$UMADVISE" plan --show "$tmp/p.umplan")" \
+	"ops, 12 slots" "--plan writes the plan of the iteration that was found"
+is "$(run 64MiB --plan "$tmp/p.umplan" "$tmp/app" compute)" "$want" "--plan reads a plan that is there"
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+fails 3 "the exit status is the program's" run 64MiB --managed none "$tmp/app" compute
+printf '#!/bin/sh\nkill -TERM $$\n' >"$tmp/killed"
+chmod +x "$tmp/killed"
+ok "a signal ends the program as without the library" \
+	bash -c "'$UMADVISE' run '$tmp/killed'; [ \$? = 143 ]"
+printf '#!/bin/sh\n"%s" compute && exec "%s" compute\n' "$tmp/app" "$tmp/app" >"$tmp/script"
+chmod +x "$tmp/script"
+is "$(run 64MiB "$tmp/script")" "$want
+$want" "programs that a script starts give the same results"
+is "$(grep -c '100 % of 240 launches' "$tmp/err")" 2 "both are seen"
+is "$("$UMADVISE" run true 2>&1)" "" "a program without CUDA gets no line"
+fails 127 "a program that is not there exits with status 127" "$UMADVISE" run "$tmp/nobody"
+fails 2 "a command without a program is a usage error" "$UMADVISE" run
+fails 2 "a size that is none is a usage error" "$UMADVISE" run --managed much true
+cp "$tmp/app" "$tmp/privileged" && chmod u+s "$tmp/privileged"
+fails 126 "a set-uid program is refused" "$UMADVISE" run "$tmp/privileged" compute
+like "$(cat "$tmp/.tap")" "privileged is set-uid or set-gid: the loader ignores LD_PRELOAD" "the message says why"
+if echo 'int main(void) { return 0; }' >"$tmp/s.c" && $CC -static -o "$tmp/static" "$tmp/s.c" 2>/dev/null; then
+	like "$("$UMADVISE" run "$tmp/static" 2>&1)" "linked statically" "a static program runs, and a line says so"
+else
+	skip 1 "no static C library"
+fi
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+is "$(UMADVISE_DRYRUN_FAIL=cuMemAllocManaged:0:2 run 2GiB "$tmp/app" compute)" "$want" \
+	"without managed memory allocations are device memory"
+is "$(UMADVISE_DRYRUN_MISSING=cuFuncGetParamInfo,cuKernelGetParamInfo run 64MiB "$tmp/app" compute)" "$want" \
+	"a driver that does not tell parameters gives the same result"
+like "$(cat "$tmp/err")" "and 0 % of 240 launches;.*the driver does not tell the parameters" \
+	"the line says why launches are not seen"
+is "$(UMADVISE_DRYRUN_FAIL=cuLaunchKernel:7:719 run 64MiB "$tmp/app" compute)" "launch: 719" \
+	"an error of a launch reaches the program"
+tap_done
