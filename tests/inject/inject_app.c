@@ -281,10 +281,12 @@ static void child(int starts)
 
 static int work(void *context, const char *want)
 {
-	struct job j = {context, BLOCKS, 20, 0};
+	struct job j = {context, BLOCKS, is("short") ? 6 : 20, 0};
 
 	if (is("threads")) {
 		in_threads(context, 64, compute, NULL);
+	} else if (is("graph")) {
+		in_threads(context, 1, capture, NULL);
 	} else if (is("capture")) {
 		in_threads(context, 8, capture, allocate);
 	} else {

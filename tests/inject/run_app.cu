@@ -97,7 +97,7 @@ struct Net {
 
 static float *make(int k, cudaStream_t stream)
 {
-	static std::vector<float> host(N);
+	static thread_local std::vector<float> host(N);
 	float *p;
 
 	if (is("async"))
@@ -270,7 +270,13 @@ static void run_threads(int n)
 		std::printf("%.4f\n", s);
 }
 
+/* The same in a library with a runtime of its own: all but this function stays inside. */
+#ifdef AS_LIBRARY
+extern "C" __attribute__((visibility("default"))) int run_library(int argc, char **argv)
+#else
+extern "C" int run_library(int argc, char **argv);
 int main(int argc, char **argv)
+#endif
 {
 	int n = argc > 2 ? std::atoi(argv[2]) : 10;
 	cudaStream_t stream;
@@ -303,5 +309,8 @@ int main(int argc, char **argv)
 		steps(&net, n);
 		std::printf("%.4f\n", sum(&net));
 	}
+#ifdef WITH_LIBRARY
+	return run_library(argc, argv);
+#endif
 	return is("fails") ? 7 : 0;
 }

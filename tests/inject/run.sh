@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh - umadvise run of programs of nvcc under dryrun: forms of launches, graphs, memory in stream order, threads,
+# NVTX; with the shared runtime, and with one linked into the program and another one into a library of it
+
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${NVCC=}" "${SANITIZE=}"
+. "$top_srcdir/tests/tap.sh"
+
+driver=$(cd "$top_builddir/standin" 2>/dev/null && pwd)
+[ -e "$driver/libcuda.so.1" ] || skip_all "the stand-in driver was not built"
+[ -e "$top_builddir/lib/inject/.libs/libumadvise-preload.so" ] || skip_all "the library to preload was not built"
+[ -n "$NVCC" ] || skip_all "no nvcc here"
+[ -z "$SANITIZE" ] || skip_all "a program of nvcc has no sanitizer, and one must come first"
+case $("$NVCC" --version) in
+*"release 13."*) ;;
+*) skip_all "nvcc is not of version 13" ;;
+esac
+arch=$("$NVCC" --list-gpu-arch | sed -n 's/^compute_\([0-9]*\)$/\1/p' | head -n 1)
+build() { # NAME FLAG...
+	"$NVCC" -std=c++17 -arch="sm_$arch" -I"$top_srcdir/include" -o "$tmp/$1" "${@:2}"
+}
+source=$top_srcdir/tests/inject/run_app.cu
+build app "$source" -cudart shared -L"$driver" -l:libcuda.so.1 >"$tmp/log" 2>&1 ||
+	skip_all "nvcc links no program: $(head -n 1 "$tmp/log")"
+dry() { # BUDGET COMMAND...
+	"$UMADVISE" dryrun --profile a100 --format json -o "$tmp/report" --budget "$1" -- "${@:2}"
+}
+run() { # BUDGET OPTION... PROGRAM ARGUMENT...
+	dry "$1" "$UMADVISE" run "${@:2}" 2>"$tmp/err"
+}
+field() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$tmp/report" | head -n 1; }
+
+want=$(dry 1GiB "$tmp/app" plain)
+like "$want" '^[0-9]+\.[0-9]{4}$' "the program computes a sum"
+is "$(dry 96MiB "$tmp/app" plain)" "cudaMalloc((void **)&p, N * sizeof(float)): cudaErrorMemoryAllocation" \
+	"without the library it needs more memory"
+for mode in plain struct ex cooperative temporary async; do
+	is "$(run 96MiB "$tmp/app" $mode)" "$want" "$mode: the result is the same"
+	like "$(cat "$tmp/err")" "seen 100 % of 1(36|44).0 MiB and 100 % of 1[67]0 launches; [1-9][0-9]* hints" \
+		"$mode: all memory and launches are seen"
+	fast=$(field device_ns)
+	UMADVISE_DISABLE=1 run 96MiB "$tmp/app" $mode >/dev/null
+	ok "$mode: hints make it at least twice as fast" test $((fast * 2)) -lt "$(field device_ns)"
+done
+is "$(run 160MiB "$tmp/app" graph)" "$(dry 1GiB "$tmp/app" graph)" "graph: the result is the same"
+like "$(cat "$tmp/err")" "100 % of 10 launches" "graph: its launches are seen"
+is "$(run 192MiB "$tmp/app" threads 4)" "$(dry 1GiB "$tmp/app" threads 4)" "threads: the results are the same"
+is "$(run 96MiB "$tmp/app" queries)" "$(dry 96MiB "$tmp/app" queries)" "questions about memory get the same answers"
+is "$(run 96MiB "$tmp/app" reset)" "$want
+$want" "reset: after a reset of the device it works again"
+like "$(cat "$tmp/err")" "100 % of 320 launches" "reset: launches before and after are seen"
+fails 7 "the exit status is the program's" run 96MiB "$tmp/app" fails
+fails 134 "an abort is the program's" run 96MiB "$tmp/app" abort
+run 96MiB --iteration 'step *' "$tmp/app" plain >/dev/null
+like "$(cat "$tmp/err")" "hints in [0-9]+ of (9|10) iterations" "--iteration: each range is an iteration"
+run 96MiB --iteration 'step *' --plan "$tmp/p.umplan" "$tmp/app" plain >/dev/null
+cold=$(field device_ns)
+run 96MiB --iteration 'step *' --plan "$tmp/p.umplan" "$tmp/app" plain >/dev/null
+ok "--plan with --iteration: the next run is faster" test "$(field device_ns)" -lt "$cold"
+
+# Two runtimes in one process.
+if build linked "$source" -L"$driver/rt13/.libs" -L"$driver" -l:libcuda.so.1 >"$tmp/log" 2>&1; then
+	is "$(run 96MiB "$tmp/linked" plain)" "$want" "a program with the runtime linked in gives the same result"
+	like "$(cat "$tmp/err")" "seen 100 % of 136.0 MiB and 100 % of 160 launches" "its launches are seen"
+else
+	skip 2 "nvcc links no runtime in: $(head -n 1 "$tmp/log")"
+fi
+if build libwork.so "$source" -DAS_LIBRARY -shared -Xcompiler -fPIC -L"$driver/rt13/.libs" -L"$driver" -l:libcuda.so.1 \
+	>"$tmp/log" 2>&1 && build two "$source" -DWITH_LIBRARY -L"$driver/rt13/.libs" -L"$driver" -l:libcuda.so.1 \
+	-L"$tmp" -lwork -Xlinker -rpath="$tmp" >"$tmp/log" 2>&1; then
+	is "$(run 96MiB "$tmp/two" plain)" "$want
+$want" "a program and its library, each with a runtime linked in, give the same results"
+	like "$(cat "$tmp/err")" "100 % of 320 launches" "launches of both are seen"
+else
+	skip 2 "nvcc links no library: $(head -n 1 "$tmp/log")"
+fi
+
+# The stand-in's cuBLAS launches without cuLaunchKernel.
+if build blas "$top_srcdir/tests/inject/run_blas.cu" -cudart shared -lcublas >"$tmp/log" 2>&1; then
+	is "$(run 32MiB "$tmp/blas")" "$(dry 1GiB "$tmp/blas")" "products of cuBLAS are the same"
+	like "$(cat "$tmp/err")" "100 % of 4[0-9] launches; [1-9][0-9]* hints" "its kernels are seen"
+else
+	skip 2 "nvcc links no cuBLAS: $(head -n 1 "$tmp/log")"
+fi
+tap_done
