@@ -28,7 +28,7 @@ static int is_own(const void *caller)
 	return dladdr(caller, &theirs) && dladdr((void *)um_lookup, &ours) && theirs.dli_fbase == ours.dli_fbase;
 }
 
-struct um_lookup um_lookup(void *handle, const char *name, const void *caller)
+UM_EARLY struct um_lookup um_lookup(void *handle, const char *name, const void *caller)
 {
 	um_dlsym_fn real = um_real_dlsym();
 	struct um_lookup to = {NULL, (void *)real};

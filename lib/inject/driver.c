@@ -37,8 +37,9 @@ static const struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int ready;
+atomic_int um_driver_state;
 
-um_dlsym_fn um_real_dlsym(void)
+UM_EARLY um_dlsym_fn um_real_dlsym(void)
 {
 	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
 	static _Atomic(um_dlsym_fn) known;
@@ -94,15 +95,18 @@ static void open_driver(void)
 		put(calls[i].at, ask(find, calls[i].name, calls[i].since, 0));
 	if (!um_real.cuDriverGetVersion || um_real.cuDriverGetVersion(&version))
 		return;
+	if (version < 12020) /* answers with an older form */
+		um_real.cuMemPrefetchAsync = NULL;
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i].since <= version)
 			resolved[i] = ask(find, rows[i].base, rows[i].since, rows[i].per_thread ? 2 : 0);
 	ready = um_real.cuCtxGetDevice && um_real.cuMemAllocManaged && um_real.cuStreamIsCapturing;
 }
 
-int um_driver_ready(void)
+int um_driver_search(void)
 {
 	pthread_once(&once, open_driver);
+	atomic_store(&um_driver_state, ready ? 2 : 1);
 	return ready;
 }
 

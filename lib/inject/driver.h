@@ -13,6 +13,8 @@
 
 #include "inject/hooks.h"
 
+#include <stdatomic.h>
+
 #define UM_CUDA_SYMBOL_MISSING 500
 
 #define UM_REAL_HOOK(symbol, base, since, per_thread, params) int(*symbol) params;
@@ -28,7 +30,15 @@ extern struct um_real {
 UM_HOOKS(UM_DECLARE_HOOK)
 
 /* Finds the driver, once. 0: there is none, or it lacks what the library needs; hooks then only pass calls on. */
-int um_driver_ready(void);
+int um_driver_search(void);
+extern atomic_int um_driver_state; /* 0: not opened yet; 1: as um_driver_search says; 2: ready */
+
+static inline int um_driver_ready(void)
+{
+	int state = atomic_load_explicit(&um_driver_state, memory_order_acquire);
+
+	return state ? state == 2 : um_driver_search();
+}
 
 /* The real function, or an error for a caller that got past the resolver. */
 #define UM_PASS(symbol, args) (um_driver_ready(), um_real.symbol ? um_real.symbol args : UM_CUDA_SYMBOL_MISSING)
@@ -38,6 +48,13 @@ int um_driver_find(const void *fn);
 
 /* Is it the symbol or the name of a hook? */
 int um_driver_knows(const char *name);
+
+/* A function that runs before a sanitizer of the program has begun, as the sanitizer itself calls dlsym. */
+#if defined __clang__
+#define UM_EARLY __attribute__((no_sanitize("thread", "address", "undefined")))
+#else
+#define UM_EARLY __attribute__((no_sanitize_thread, no_sanitize_address, no_sanitize_undefined))
+#endif
 
 /* The C library's own dlsym. NULL: not found. */
 typedef void *(*um_dlsym_fn)(void *handle, const char *name);

@@ -19,7 +19,7 @@ static void op(const char *name, uint64_t to, uint64_t to_bytes, uint64_t from, 
 {
 	struct um_inject_uses uses;
 
-	if (!um_ranges_any() || !um_session_active() || um_session_captures(stream))
+	if (!um_session_pressed() || !um_session_active() || um_session_captures(stream))
 		return;
 	um_inject_uses_init(&uses);
 	um_inject_use_range(&uses, to, to_bytes, UMADV_ACCESS_UPDATE);

@@ -286,6 +286,9 @@ static void announce(const void *handle, void *stream)
 
 	if (!um_driver_ready() || !um_session_active() || um_session_captures(stream))
 		return;
+	atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
+	if (!um_session_pressed())
+		return;
 	um_inject_uses_init(&uses);
 	pthread_mutex_lock(&lock);
 	e = *find(handle);
@@ -293,7 +296,6 @@ static void announce(const void *handle, void *stream)
 	for (size_t i = 0; e && i < e->at.n; i++)
 		um_inject_use(&uses, e->at.at[i]);
 	pthread_mutex_unlock(&lock);
-	atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
 	if (unread) {
 		atomic_fetch_add_explicit(&um_inject_counts.launches_unseen, 1, memory_order_relaxed);
 		atomic_fetch_or(&um_inject_reasons, UM_REASON_GRAPH);

@@ -73,7 +73,7 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 	if (!um_driver_ready() || !function || !um_session_active() || um_session_captures(stream))
 		return;
 	atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
-	if (!um_ranges_any())
+	if (!um_session_pressed() && !um_session_shown())
 		return;
 	f = um_function_find(function);
 	if (!um_launch_scan(uses, f, params, extra)) {

@@ -46,6 +46,8 @@ static void adopt(struct um_injected *d, uint64_t at, uint64_t bytes, int conver
 		return;
 	snprintf(name, sizeof name, "allocation %llu", (unsigned long long)n + 1);
 	umadv_adopt(d->adv, (void *)(uintptr_t)at, bytes, n < NAMED ? name : NULL, UMADV_OTHER);
+	if (converted)
+		um_session_populate(d, at, bytes);
 }
 
 /* Allocates managed memory in place of device memory. 1: `err` is the result; 0: the driver should be asked. */
@@ -137,6 +139,8 @@ static int convert_async(uint64_t *out, uint64_t bytes, void *stream, const void
 	if (umadv_alloc(d->adv, &p, bytes, NULL, UMADV_OTHER))
 		return 0;
 	r.at = (uintptr_t)p;
+	if (d->standin)
+		atomic_store(&um_session_state.shown, 1);
 	if (um_session_add(&r)) {
 		umadv_free(d->adv, p);
 		return 0;

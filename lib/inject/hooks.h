@@ -9,6 +9,8 @@
 #ifndef UM_INJECT_HOOKS_H
 #define UM_INJECT_HOOKS_H
 
+#include "gpu/gpu.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -182,6 +184,8 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	X(cuFuncGetName, 12030, (const char **name, void *function))                                                   \
 	X(cuKernelGetName, 12030, (const char **name, void *kernel))                                                   \
 	X(cuStreamIsCapturing, 10000, (void *stream, int *status))                                                     \
+	X(cuStreamCreate, 2000, (void **stream, unsigned flags))                                                       \
+	X(cuMemPrefetchAsync, 12020, (uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream)) \
 	X(cuStreamQuery, 2000, (void *stream))                                                                         \
 	X(cuGraphGetNodes, 10000, (void *graph, void **nodes, size_t *n))                                              \
 	X(cuGraphNodeGetType, 10000, (void *node, int *type))                                                          \

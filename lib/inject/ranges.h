@@ -6,20 +6,22 @@
  * out   the allocation that an address belongs to
  * owns  copies of the entries
  *
- * Looking up takes no lock and no allocation for an address that the calling thread has looked up before; entries are
- * kept per thread until something is freed. Thread-safe. One list for the process.
+ * Looking up takes no lock and no allocation; while an entry is added or removed, it waits for that. Thread-safe. One
+ * list for the process.
  */
 #ifndef UM_INJECT_RANGES_H
 #define UM_INJECT_RANGES_H
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct um_injected; /* inject/session.h */
 
 enum um_range_kind {
-	UM_RANGE_ADOPTED, /* managed memory of the driver */
-	UM_RANGE_OWN, /* of umadv_alloc */
-	UM_RANGE_DEVICE /* not managed */
+	UM_RANGE_ADOPTED = 0, /* managed memory of the driver */
+	UM_RANGE_OWN = 1, /* of umadv_alloc */
+	UM_RANGE_DEVICE = 2 /* not managed */
 };
 
 struct um_range {
@@ -34,7 +36,52 @@ int um_ranges_remove(uint64_t at, struct um_range *out); /* the one that starts 
 int um_ranges_find(uint64_t addr, struct um_range *out); /* 1; 0: none */
 int um_ranges_any(void); /* 0: the list has never had an entry */
 
-/* Removes all of a device, or of each if NULL. */
+/* --- the same on the path of a launch ----------------------------------------------------------------------------- */
+
+#define UM_RANGES_RECENT 512u
+
+/* An entry that the calling thread has looked up. */
+struct um_range_seen {
+	uint64_t removals; /* when it was kept; 0: empty */
+	uint64_t at, bytes;
+	uintptr_t device; /* with the kind in its low bits */
+};
+
+extern __attribute__((visibility("hidden"),
+		      tls_model("initial-exec"))) _Thread_local struct um_range_seen um_ranges_seen[UM_RANGES_RECENT];
+extern __attribute__((visibility("hidden"))) struct um_range_bounds {
+	_Atomic uint64_t low, high; /* of all entries that were ever there */
+	_Atomic uint64_t removals;
+} um_range_bounds;
+
+/* Reads the entry into the thread's own. NULL: there is none. */
+const struct um_range_seen *um_ranges_look_up(uint64_t addr, struct um_range_seen *r);
+
+/* The entry of an address, until the thread's next look-up; or NULL. */
+static inline const struct um_range_seen *um_ranges_see(uint64_t addr)
+{
+	const struct um_range_bounds *b = &um_range_bounds;
+	struct um_range_seen *r;
+
+	if (addr < atomic_load_explicit(&b->low, memory_order_acquire) ||
+	    addr >= atomic_load_explicit(&b->high, memory_order_acquire))
+		return NULL;
+	r = &um_ranges_seen[(addr >> 21) * 0x9e3779b97f4a7c15u >> 55];
+	if (r->removals == atomic_load_explicit(&b->removals, memory_order_acquire) && addr - r->at < r->bytes)
+		return r;
+	return um_ranges_look_up(addr, r);
+}
+
+#define UM_RANGE_KIND_BITS 3u
+#define UM_RANGE_CONVERTED_BIT 4u
+#define UM_RANGE_BITS 7u
+
+static inline struct um_injected *um_range_device_of(const struct um_range_seen *r)
+{
+	return (struct um_injected *)(r->device & ~(uintptr_t)UM_RANGE_BITS);
+}
+
+/* Removes all of a device. */
 void um_ranges_drop(const struct um_injected *device);
 
 #endif

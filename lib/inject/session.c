@@ -14,10 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NON_BLOCKING 1u
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards opening and closing */
 static struct um_injected devices[UM_INJECT_DEVICES];
-static atomic_int over; /* the process exits, or is a forked child */
-static _Atomic int64_t captures;
+struct um_session_state um_session_state;
 
 /* --- contexts ----------------------------------------------------------------------------------------------------- */
 
@@ -31,15 +32,15 @@ static void save_plan(const char *path)
 
 static void at_exit(void)
 {
-	if (atomic_exchange(&over, 1))
+	if (atomic_exchange(&um_session_state.over, 1))
 		return;
 	save_plan(um_settings_plan());
-	um_summary_write(devices, UM_INJECT_DEVICES);
+	um_summary_write(devices, UM_INJECT_DEVICES, !atomic_load(&um_session_state.pressed));
 }
 
 static void in_child(void)
 {
-	atomic_store(&over, 1);
+	atomic_store(&um_session_state.over, 1);
 }
 
 /* Does the program announce its ops by itself? */
@@ -60,6 +61,18 @@ static void find_standin(struct um_injected *d)
 		d->standin = NULL;
 }
 
+static void begin_passive(struct um_injected *d)
+{
+	struct umadv_stats stats = {.struct_size = sizeof stats};
+
+	umadv_stats_get(d->adv, &stats);
+	d->budget = stats.budget_bytes;
+	if (um_settings_recorded())
+		atomic_store(&um_session_state.pressed, 1);
+	else if (!um_real.cuStreamCreate || um_real.cuStreamCreate(&d->stream, NON_BLOCKING))
+		d->stream = NULL;
+}
+
 /* Keeps the context, or the reason why there is none. */
 static void take(struct um_injected *d, struct umadv *adv)
 {
@@ -73,6 +86,7 @@ static void take(struct um_injected *d, struct umadv *adv)
 	}
 	find_standin(d);
 	d->adv = adv;
+	begin_passive(d);
 }
 
 static void open_context(struct um_injected *d)
@@ -128,11 +142,6 @@ struct um_injected *um_session_device(void)
 struct um_injected *um_session_at(int i)
 {
 	return &devices[i];
-}
-
-int um_session_active(void)
-{
-	return !atomic_load_explicit(&over, memory_order_relaxed);
 }
 
 void um_session_reset(int ordinal, const void *context)
@@ -197,6 +206,8 @@ static void count(struct um_injected *d, uint64_t bytes, int seen)
 		atomic_fetch_add(&c->live_seen, bytes);
 	if (d && seen)
 		atomic_fetch_add(&d->live_managed, bytes);
+	if (d && atomic_load(&d->live) > d->budget)
+		atomic_store(&um_session_state.pressed, 1);
 	if (live > atomic_load(&c->peak)) { /* exact for one thread; threads at once may miss some bytes */
 		atomic_store(&c->peak, live);
 		atomic_store(&c->peak_seen, atomic_load(&c->live_seen));
@@ -223,19 +234,24 @@ void um_session_unseen(int64_t bytes, enum um_inject_reason reason)
 	count(NULL, (uint64_t)bytes, 0);
 }
 
+void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes)
+{
+	if (d->stream && !um_session_pressed() && !atomic_load(&um_session_state.captures) &&
+	    um_real.cuMemPrefetchAsync)
+		um_real.cuMemPrefetchAsync(at, bytes, um_on_device(d->ordinal), 0, d->stream);
+}
+
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
 void um_session_capture(int change)
 {
-	atomic_fetch_add(&captures, change);
+	atomic_fetch_add(&um_session_state.captures, change);
 }
 
-int um_session_captures(void *stream)
+int um_session_asks_capture(void *stream)
 {
 	int status = 0;
 
-	if (!atomic_load_explicit(&captures, memory_order_relaxed))
-		return 0;
 	return um_real.cuStreamIsCapturing(stream, &status) || status;
 }
 
@@ -248,9 +264,27 @@ void um_session_op(struct um_injected *d, void *stream, const char *name, const 
 		d->standin->announce(stream, NULL);
 }
 
+static void show(const struct um_inject_uses *u, void *stream)
+{
+	struct um_touch touch[UM_INJECT_USES];
+	struct um_announcement what = {.touch = touch, .n = u->n};
+	uint64_t bytes = 0;
+
+	if (!u->own || !u->device->standin)
+		return;
+	for (unsigned i = 0; i < u->n; i++) {
+		touch[i] = (struct um_touch){u->at[i].ptr, u->end[i] - (uintptr_t)u->at[i].ptr, 0, UM_UPDATE};
+		bytes += touch[i].bytes;
+	}
+	what.ns = um_profile_op_ns(u->device->standin->profile(), &(struct um_cost){0}, (double)bytes);
+	u->device->standin->announce(stream, &what);
+}
+
 void um_session_launch(const struct um_inject_uses *u, void *stream, const char *name)
 {
-	if (!u->own)
+	if (!um_session_pressed())
+		show(u, stream);
+	else if (!u->own)
 		um_session_op(u->device, stream, name, u->at, u->n);
 	else if (um_session_active() && u->device->adv)
 		umadv_op(u->device->adv, stream, name, u->at, u->n);
@@ -260,30 +294,6 @@ void um_session_launched(const struct um_inject_uses *u, void *stream)
 {
 	if (u->own && u->device->standin)
 		u->device->standin->announce(stream, NULL);
-}
-
-void um_inject_use(struct um_inject_uses *u, uint64_t addr)
-{
-	struct um_range r;
-	uint64_t end;
-
-	if (!um_ranges_find(addr, &r) || r.kind == UM_RANGE_DEVICE || (u->device && u->device != r.device))
-		return;
-	end = r.at + r.bytes;
-	for (unsigned i = 0; i < u->n; i++)
-		if (u->end[i] == end) {
-			if (addr < (uintptr_t)u->at[i].ptr)
-				u->at[i].ptr = (const void *)(uintptr_t)addr;
-			return;
-		}
-	if (u->n == UM_INJECT_USES) {
-		u->left_out++;
-		return;
-	}
-	u->device = r.device;
-	u->own |= r.kind == UM_RANGE_OWN;
-	u->end[u->n] = end;
-	u->at[u->n++] = umadv_use_((const void *)(uintptr_t)addr, 0, 0, UMADV_ACCESS_UPDATE);
 }
 
 void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access)

@@ -6,8 +6,10 @@
  * out   the same as tensors and ops of a context for each device; figures for the line at exit
  * owns  the contexts, until the process ends or the device is reset
  *
- * A context is opened at the first allocation on its device. While the process exits, in a forked child, and in a
- * program that uses libumadvise by itself, nothing is announced. Thread-safe.
+ * A context is opened at the first allocation on its device. While all allocations fit in the budget, launches are not
+ * announced: new memory is prefetched to the device once, and that is all. A run that is recorded is announced from the
+ * beginning. While the process exits, in a forked child, and in a program that uses libumadvise by itself, nothing is
+ * announced. Thread-safe.
  */
 #ifndef UM_INJECT_SESSION_H
 #define UM_INJECT_SESSION_H
@@ -28,6 +30,8 @@ struct um_injected {
 	int tried, ordinal;
 	uint64_t free_bytes, total_bytes; /* of the device, before anything was allocated */
 	uint64_t host_bytes; /* most bytes beyond the device's memory */
+	uint64_t budget; /* bytes that fit */
+	void *stream; /* of prefetches while all fits; NULL: none */
 	_Atomic uint64_t live, live_managed; /* bytes; managed: program's and converted */
 	_Atomic uint64_t allocations; /* that were adopted so far */
 	char why[160]; /* the reason if allocations stay as they are */
@@ -49,21 +53,49 @@ void um_session_removed(const struct um_range *r);
 /* Memory that has no address yet: `bytes` may be negative. */
 void um_session_unseen(int64_t bytes, enum um_inject_reason reason);
 
+extern struct um_session_state {
+	atomic_int over; /* the process exits, or is a forked child: nothing is announced any more */
+	atomic_int pressed; /* not all that is allocated fits, so that launches are announced. Stays 1 */
+	atomic_int shown; /* the stand-in has to be shown what kernels use */
+	_Atomic int64_t captures; /* under way */
+} um_session_state;
+
+static inline int um_session_active(void)
+{
+	return !atomic_load_explicit(&um_session_state.over, memory_order_relaxed);
+}
+
+static inline int um_session_pressed(void)
+{
+	return atomic_load_explicit(&um_session_state.pressed, memory_order_relaxed);
+}
+
+static inline int um_session_shown(void)
+{
+	return atomic_load_explicit(&um_session_state.shown, memory_order_relaxed);
+}
+
 /* Is the stream capturing? Costs nothing while no stream is. */
-int um_session_captures(void *stream);
+int um_session_asks_capture(void *stream);
+static inline int um_session_captures(void *stream)
+{
+	return atomic_load_explicit(&um_session_state.captures, memory_order_relaxed) &&
+	       um_session_asks_capture(stream);
+}
 void um_session_capture(int change);
 
 /* Announces an op before its launch. */
 void um_session_op(struct um_injected *d, void *stream, const char *name, const struct umadv_use *uses, unsigned n);
 
 /* The same for a kernel of the program, and what follows its launch. The stand-in finds by itself what a kernel
- * touches, as it does without the library, but not the tensors inside an allocation of the context. */
+ * touches, as it does without the library, but not the tensors inside an allocation of the context. These are shown
+ * to it also while nothing is announced. */
 struct um_inject_uses;
 void um_session_launch(const struct um_inject_uses *uses, void *stream, const char *name);
 void um_session_launched(const struct um_inject_uses *uses, void *stream);
 
-/* 0: nothing is announced any more. */
-int um_session_active(void);
+/* New memory of the driver goes to the device, if all fits. */
+void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes);
 
 /* The device is reset, or its context destroyed: all of its memory is gone. */
 void um_session_reset(int ordinal, const void *context);
@@ -73,13 +105,11 @@ void um_session_reset(int ordinal, const void *context);
 struct um_inject_uses {
 	struct um_injected *device; /* of the first one: others are left out */
 	unsigned n, left_out;
-	int own; /* some are memory of the context */
+	uintptr_t own; /* not 0: some are memory of the context */
 	struct umadv_use at[UM_INJECT_USES];
 	uint64_t end[UM_INJECT_USES]; /* of the allocation */
 };
 
-/* Adds the allocation of an address, from there to its end. Addresses outside all allocations are ignored. */
-void um_inject_use(struct um_inject_uses *u, uint64_t addr);
 /* Adds a range of `bytes` in an allocation. */
 void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access);
 
@@ -88,6 +118,32 @@ static inline void um_inject_uses_init(struct um_inject_uses *u)
 	u->device = NULL;
 	u->n = u->left_out = 0;
 	u->own = 0;
+}
+
+/* Adds the allocation of an address, from there to its end. Addresses outside all allocations are ignored. */
+static inline void um_inject_use(struct um_inject_uses *u, uint64_t addr)
+{
+	const struct um_range_seen *r = um_ranges_see(addr);
+	unsigned n = u->n, i = 0;
+	uint64_t end;
+
+	if (!r || r->device & UM_RANGE_DEVICE || (n && u->device != um_range_device_of(r)))
+		return;
+	end = r->at + r->bytes;
+	while (i < n && u->end[i] != end)
+		i++;
+	if (i < n) {
+		if (addr < (uintptr_t)u->at[i].ptr)
+			u->at[i].ptr = (const void *)(uintptr_t)addr;
+	} else if (n == UM_INJECT_USES) {
+		u->left_out++;
+	} else {
+		u->device = um_range_device_of(r);
+		u->own |= r->device & UM_RANGE_OWN;
+		u->end[n] = end;
+		u->at[n] = umadv_use_((const void *)(uintptr_t)addr, 0, 0, UMADV_ACCESS_UPDATE);
+		u->n = n + 1;
+	}
 }
 
 #endif

@@ -59,6 +59,11 @@ uint64_t um_settings_host_bytes(void)
 	return host;
 }
 
+int um_settings_recorded(void)
+{
+	return um_variable_get("UMADVISE_TRACE") || um_variable_get("UMADVISE_RUN_LOG");
+}
+
 const char *um_settings_plan(void)
 {
 	return um_variable_get("UMADVISE_RUN_PLAN");

@@ -15,6 +15,8 @@
 uint64_t um_settings_least(void);
 /* Most bytes of managed memory beyond that of the device; 0: not known. */
 uint64_t um_settings_host_bytes(void);
+/* Is the run recorded, as a workload or in a run log? */
+int um_settings_recorded(void);
 /* File for the plan at exit, or NULL. */
 const char *um_settings_plan(void);
 /* No line at exit? */

@@ -16,8 +16,9 @@ static int launch_host(um_stream stream, const char *name, const struct um_annou
 {
 	struct um_inject_uses uses;
 
-	if (um_session_active() && um_ranges_any() && !um_session_captures(stream)) {
+	if (um_session_active() && !um_session_captures(stream))
 		atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
+	if (um_session_active() && um_session_pressed() && !um_session_captures(stream)) {
 		um_inject_uses_init(&uses);
 		for (uint32_t i = 0; i < what->n; i++)
 			um_inject_use(&uses, (uintptr_t)what->touch[i].ptr);

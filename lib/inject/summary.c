@@ -84,7 +84,7 @@ static void say_hints(struct text *t)
 }
 
 /* The first reason why there are no hints, or no plan. */
-static void say_limit(struct text *t, const char *why)
+static void say_limit(struct text *t, const char *why, int fits)
 {
 	uint64_t budget = total.budget_bytes;
 
@@ -92,7 +92,7 @@ static void say_limit(struct text *t, const char *why)
 		say(t, "; no hints: %s", why);
 	else if (!total.bytes_live_peak)
 		say(t, "; no hints: no allocation became managed memory");
-	else if (total.bytes_live_peak <= budget)
+	else if (fits)
 		say(t, "; all of it fits in the budget of %.1f MiB", (double)budget / MIB);
 	else if (!total.ops)
 		say(t, "; no hints: no launch uses the memory that was seen");
@@ -131,7 +131,7 @@ static void say_unseen(struct text *t)
 		say(t, "; this driver's form of %s is not known", unhooked);
 }
 
-void um_summary_write(const struct um_injected *devices, unsigned n)
+void um_summary_write(const struct um_injected *devices, unsigned n, int fits)
 {
 	const struct um_inject_counts *c = &um_inject_counts;
 	uint64_t launches = atomic_load(&c->launches), peak = atomic_load(&c->peak);
@@ -151,7 +151,7 @@ void um_summary_write(const struct um_injected *devices, unsigned n)
 	    percent(atomic_load(&c->peak_seen), peak), (double)peak / MIB,
 	    percent(launches - atomic_load(&c->launches_unseen), launches), (unsigned long long)launches);
 	say_hints(&t);
-	say_limit(&t, why);
+	say_limit(&t, why, fits);
 	say_unseen(&t);
 	say(&t, "\n");
 	t.at[t.n - 1] = '\n';

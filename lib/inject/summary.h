@@ -41,7 +41,7 @@ void um_summary_unhooked(const char *name);
 /* Adds the statistics of a context that is about to be closed. */
 void um_summary_keep(struct umadv *adv);
 
-/* Writes the line, unless it is switched off. */
-void um_summary_write(const struct um_injected *devices, unsigned n);
+/* Writes the line, unless it is switched off. `fits`: all allocations did, so that launches were not announced. */
+void um_summary_write(const struct um_injected *devices, unsigned n, int fits);
 
 #endif
