@@ -48,7 +48,7 @@ breakdown() {
 # Instructions of the hook, without those of the op that it announces.
 own() {
 	breakdown | awk '
-		$2 ~ /^(cuLaunchKernel|announce|um_inject_|um_launch_|um_ranges_|um_function_|um_session_|um_driver_)/ { n += $1 }
+		$2 ~ /^(cuLaunchKernel|announce|um_(inject|launch|ranges|function|session|driver)_)/ { n += $1 }
 		END { printf "%d\n", n }'
 }
 

@@ -65,7 +65,7 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	return 0;
 }
 
-/* --- what is only asked for ------------------------------------------------------------------------------------------ */
+/* --- what is only asked for --------------------------------------------------------------------------------------- */
 
 static int nothing(void)
 {

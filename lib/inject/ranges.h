@@ -47,9 +47,11 @@ struct um_range_seen {
 	uintptr_t device; /* with the kind in its low bits */
 };
 
-extern __attribute__((visibility("hidden"),
-		      tls_model("initial-exec"))) _Thread_local struct um_range_seen um_ranges_seen[UM_RANGES_RECENT];
-extern __attribute__((visibility("hidden"))) struct um_range_bounds {
+#define UM_HIDDEN __attribute__((visibility("hidden")))
+#define UM_HIDDEN_THREAD __attribute__((visibility("hidden"), tls_model("initial-exec")))
+
+extern UM_HIDDEN_THREAD _Thread_local struct um_range_seen um_ranges_seen[UM_RANGES_RECENT];
+extern UM_HIDDEN struct um_range_bounds {
 	_Atomic uint64_t low, high; /* of all entries that were ever there */
 	_Atomic uint64_t removals;
 } um_range_bounds;
