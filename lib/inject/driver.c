@@ -105,7 +105,13 @@ static void open_driver(void)
 
 int um_driver_search(void)
 {
+	static _Thread_local int inside; /* a library that the driver loads looks its functions up */
+
+	if (inside)
+		return 0;
+	inside = 1;
 	pthread_once(&once, open_driver);
+	inside = 0;
 	atomic_store(&um_driver_state, ready ? 2 : 1);
 	return ready;
 }

@@ -226,7 +226,8 @@ int cuGraphExecUpdate_v2(void *exec, void *graph, void *result)
 
 int cuGraphExecDestroy(void *exec)
 {
-	drop(exec);
+	if (um_session_active())
+		drop(exec);
 	return UM_PASS(cuGraphExecDestroy, (exec));
 }
 

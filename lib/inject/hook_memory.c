@@ -216,6 +216,8 @@ int cuMemRelease(uint64_t handle)
 {
 	size_t bytes = 0;
 
+	if (!um_session_active())
+		return UM_PASS(cuMemRelease, (handle));
 	pthread_mutex_lock(&lock);
 	for (size_t i = created.n; i-- > 0 && !bytes;)
 		if (created.at[i].handle == handle) {

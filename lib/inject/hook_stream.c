@@ -114,21 +114,33 @@ CAPTURE(_ptsz, stream ? stream : (void *)2)
 
 /* --- ends --------------------------------------------------------------------------------------------------------- */
 
+/* Streams and kernels are gone, their handles may come back as others. `ordinal` -1: of this context. */
+static void reset(int ordinal, const void *context)
+{
+	if (!um_session_active())
+		return;
+	pthread_mutex_lock(&lock);
+	um_vec_clear(&ended);
+	pthread_mutex_unlock(&lock);
+	um_functions_forget();
+	um_session_reset(ordinal, context);
+}
+
 int cuDevicePrimaryCtxReset(int device)
 {
-	um_session_reset(device, NULL);
+	reset(device, NULL);
 	return UM_PASS(cuDevicePrimaryCtxReset, (device));
 }
 
 int cuDevicePrimaryCtxReset_v2(int device)
 {
-	um_session_reset(device, NULL);
+	reset(device, NULL);
 	return UM_PASS(cuDevicePrimaryCtxReset_v2, (device));
 }
 
 int cuCtxDestroy_v2(void *context)
 {
-	um_session_reset(-1, context);
+	reset(-1, context);
 	return UM_PASS(cuCtxDestroy_v2, (context));
 }
 

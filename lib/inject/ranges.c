@@ -169,6 +169,12 @@ void um_ranges_drop(const struct um_injected *device)
 	pthread_mutex_unlock(&lock);
 }
 
+void um_ranges_end(void)
+{
+	PUT(um_range_bounds.low, UINT64_MAX);
+	PUT(um_range_bounds.high, 0);
+}
+
 int um_ranges_any(void)
 {
 	return atomic_load_explicit(&um_range_bounds.high, memory_order_relaxed) != 0;

@@ -85,5 +85,7 @@ static inline struct um_injected *um_range_device_of(const struct um_range_seen 
 
 /* Removes all of a device. */
 void um_ranges_drop(const struct um_injected *device);
+/* In a forked child, where another thread may have been changing the list: it seems to be empty from now on. */
+void um_ranges_end(void);
 
 #endif

@@ -40,6 +40,7 @@ static void at_exit(void)
 
 static void in_child(void)
 {
+	um_ranges_end();
 	atomic_store(&um_session_state.over, 1);
 }
 
@@ -126,7 +127,7 @@ struct um_injected *um_session_device(void)
 		return NULL;
 	d = &devices[ordinal];
 	pthread_mutex_lock(&lock);
-	if (!d->tried) {
+	if (!d->tried && !atomic_load(&um_session_state.captures)) {
 		d->tried = 1;
 		d->ordinal = ordinal;
 		open_context(d);

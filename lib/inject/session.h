@@ -40,7 +40,8 @@ struct um_injected {
 /* May an allocation of that size, requested by code at `caller`, become managed? The device of the calling thread, or
  * NULL. */
 struct um_injected *um_session_place(uint64_t bytes, const void *caller);
-/* The device of the calling thread if its context is open, opened if necessary; NULL: none. */
+/* The device of the calling thread if its context is open, opened if necessary, but not while a stream captures. NULL:
+ * none. */
 struct um_injected *um_session_device(void);
 struct um_injected *um_session_at(int i); /* the i-th, also not open; for the exit line */
 
