@@ -15,7 +15,7 @@
 #include "model/tally.h"
 
 #define UM_STANDIN_NAME "umStandinTable"
-#define UM_STANDIN_VERSION 3u
+#define UM_STANDIN_VERSION 4u
 #define UM_STANDIN_KERNEL "umStandinKernel" /* register_kernel alone: for include/umadvise_dryrun.h */
 
 struct um_standin_table {
@@ -24,7 +24,7 @@ struct um_standin_table {
 	const struct um_profile *(*profile)(void); /* of the device; NULL before cuInit */
 	void (*tally)(struct um_tally *out);
 	uint64_t (*now)(void); /* the caller's clock, ns */
-	int (*announce)(um_stream stream, const struct um_announcement *next);
+	int (*announce)(um_stream stream, const struct um_announcement *next); /* as in struct um_gpu_api */
 	/* as in struct um_gpu_api */
 	int (*worker_start)(struct um_worker *worker);
 	void (*worker_stop)(struct um_worker *worker);

@@ -5,7 +5,6 @@
 #include "inject/settings.h"
 
 #include "gpu/device.h"
-#include "gpu/libraries.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -97,7 +96,6 @@ static void open_context(struct um_injected *d)
 	int err;
 
 	if (has_own_api()) {
-		atomic_fetch_or(&um_inject_reasons, UM_REASON_OWN_API);
 		snprintf(d->why, sizeof d->why, "the program uses libumadvise by itself");
 		return;
 	}
@@ -157,6 +155,7 @@ void um_session_reset(int ordinal, const void *context)
 		pthread_mutex_lock(&lock);
 		adv = d->adv;
 		d->adv = NULL;
+		d->stream = NULL;
 		d->tried = 0;
 		atomic_fetch_sub(&um_inject_counts.live, atomic_load(&d->live));
 		atomic_fetch_sub(&um_inject_counts.live_seen, atomic_load(&d->live_managed));

@@ -29,7 +29,6 @@ enum um_inject_reason {
 	UM_REASON_LAYOUT = 1, /* the driver does not tell the parameters of kernels */
 	UM_REASON_GRAPH = 2, /* a graph has nodes that cannot be read */
 	UM_REASON_POOL = 4, /* pools of the program, virtual memory */
-	UM_REASON_OWN_API = 8, /* the program uses libumadvise by itself */
 	UM_REASON_IPC = 16,
 	UM_REASON_LIBRARY = 32 /* allocations of a library that needs device memory */
 };

@@ -312,12 +312,56 @@ static void on_threads(void)
 	is_int(err, 0, "unless it is relaxed");
 }
 
+#define ADD void **, void *, void *const *, size_t
+
 struct kernel_params {
 	void *function;
 	unsigned grid[3], block[3], shared;
 	void **params, **extra;
 	void *kernel, *context;
 };
+
+static void questions(void)
+{
+	int by = 3, wrong;
+	uint64_t at = device, copy[25] = {0}, from = managed;
+	void *args[] = {&at, &by}, *graph = NULL, *set = NULL, *kernel = NULL, *moved = NULL;
+	struct kernel_params k = {add, {2, 1, 1}, {8, 1, 1}, 0, args, NULL, NULL, NULL}, got = {0};
+	struct fill {
+		uint64_t at;
+		size_t pitch;
+		unsigned value, size;
+		size_t width, rows;
+	} fill = {device, 0, 100, 4, 16, 1}, was = {0};
+
+	copy[4] = copy[15] = 4; /* CUDA_MEMCPY3D: unified addresses */
+	copy[6] = from;
+	copy[17] = device;
+	copy[22] = 64;
+	copy[23] = copy[24] = 1;
+	CALL(cuGraphCreate, 10000, void **, unsigned)(&graph, 0);
+	CALL(cuGraphAddKernelNode, 12000, ADD, void *)(&kernel, graph, NULL, 0, &k);
+	CALL(cuGraphAddMemsetNode, 10000, ADD, void *, void *)(&set, graph, NULL, 0, &fill, NULL);
+	CALL(cuGraphAddMemcpyNode, 10000, ADD, void *, void *)(&moved, graph, NULL, 0, copy, NULL);
+	at = by = 0;
+	is_int(CALL(cuGraphKernelNodeGetParams, 12000, void *, void *)(kernel, &got), 0,
+	       "parameters of a kernel node are told");
+	ok(got.function == add && got.grid[0] == 2 && got.block[0] == 8 && *(uint64_t *)got.params[0] == device &&
+		   *(int *)got.params[1] == 3,
+	   "a kernel node has the parameters that it was added with");
+	is_int(CALL(cuGraphMemsetNodeGetParams, 10000, void *, void *)(set, &was), 0,
+	       "parameters of a fill node are told");
+	ok(was.at == device && was.value == 100 && was.size == 4 && was.width == 16 && was.rows == 1,
+	   "a fill node has the parameters that it was added with");
+	memset(copy, 0, sizeof copy);
+	is_int(CALL(cuGraphMemcpyNodeGetParams, 10000, void *, void *)(moved, copy), 0,
+	       "parameters of a copy node are told");
+	ok(copy[6] == from && copy[17] == device && copy[22] == 64 && copy[23] == 1 && copy[24] == 1,
+	   "a copy node has the addresses and the size that it was added with");
+	wrong = CALL(cuGraphMemsetNodeGetParams, 10000, void *, void *)(kernel, &was);
+	is_int(wrong, 1, "a kernel node has no parameters of a fill");
+	CALL(cuGraphDestroy, 10000, void *)(graph);
+}
 
 static void by_hand(void)
 {
@@ -339,7 +383,6 @@ static void by_hand(void)
 
 	CALL(cuGraphCreate, 10000, void **, unsigned)(&graph, 0);
 	CALL(cuGraphCreate, 10000, void **, unsigned)(&outer, 0);
-#define ADD void **, void *, void *const *, size_t
 	/* The kernel is added first, and comes last. */
 	is_int(CALL(cuGraphAddKernelNode, 12000, ADD, void *)(&kernel, graph, NULL, 0, &k), 0,
 	       "a kernel node is added");
@@ -432,6 +475,7 @@ int main(void)
 	forked();
 	broken();
 	on_threads();
+	questions();
 	by_hand();
 	nested();
 	return tap_done();
