@@ -19,7 +19,7 @@
 struct run {
 	const char *managed; /* all, none or a size */
 	uint64_t budget, host; /* bytes; 0: not given */
-	const char *record, *plan, *report; /* files, or NULL */
+	const char *record, *plan, *run_log; /* files, or NULL */
 	const char *iteration; /* or NULL */
 	int quiet;
 	char **program; /* its arguments, NULL at the end */
@@ -53,7 +53,7 @@ static const struct arg options[] = {
 	    .help = "start from the plan in FILE; if there is no such file, write the plan to it at the end"),
 	ARG(ARG_TEXT, "record", 0, AT(record), "FILE", .writes = 1,
 	    .help = "record the run as a workload for simulate and plan"),
-	ARG(ARG_TEXT, "report", 0, AT(report), "FILE", .writes = 1,
+	ARG(ARG_TEXT, "run-log", 0, AT(run_log), "FILE", .writes = 1,
 	    .help = "write a run log, which umadvise report reads; %p in the name becomes the process's id"),
 	ARG(ARG_FLAG, "quiet", 0, AT(quiet), NULL, .letter = 'q', .help = "no line at the end of the program"),
 	ARG_LAST,
@@ -156,7 +156,7 @@ static int set_plan(const struct run *r)
 static int environment(const struct run *r)
 {
 	return preload(r->library) || listen(r) || set_plan(r) || set_file("UMADVISE_TRACE", r->record) ||
-	       set_file("UMADVISE_RUN_LOG", r->report) || set_size("UMADVISE_BUDGET", r->budget) ||
+	       set_file("UMADVISE_RUN_LOG", r->run_log) || set_size("UMADVISE_BUDGET", r->budget) ||
 	       set_size("UMADVISE_RUN_HOST", r->host) ||
 	       (r->managed && setenv("UMADVISE_RUN_MANAGED", r->managed, 1)) ||
 	       (r->quiet && setenv("UMADVISE_RUN_QUIET", "1", 1));

@@ -102,11 +102,11 @@ like "$(cat "$tmp/err")" "1 allocations refused" "the line says that an allocati
 is "$(run 2GiB --budget 64MiB "$tmp/app" compute)" "$want" "--budget: the result is the same"
 run 64MiB --quiet "$tmp/app" compute >/dev/null
 is "$(grep -c 'umadvise run' "$tmp/err")" 0 "--quiet: there is no line at the end"
-run 64MiB --record "$tmp/t.umtrace.gz" --report "$tmp/r.umlog" --plan "$tmp/p.umplan" "$tmp/app" compute >/dev/null
+run 64MiB --record "$tmp/t.umtrace.gz" --run-log "$tmp/r.umlog" --plan "$tmp/p.umplan" "$tmp/app" compute >/dev/null
 like "$("$UMADVISE" trace check "$tmp/t.umtrace.gz")" "ok" "--record writes a workload"
 like "$("$UMADVISE" trace stat "$tmp/t.umtrace.gz")" \
 	" 288 +12 +96 " "the workload has all launches, copies, fills, allocations and frees"
-like "$("$UMADVISE" report "$tmp/r.umlog" 2>&1)" "iteration" "--report writes a run log that umadvise report reads"
+like "$("$UMADVISE" report "$tmp/r.umlog" 2>&1)" "iteration" "--run-log writes a run log that umadvise report reads"
 like "$("$UMADVISE" plan --show "$tmp/p.umplan")" \
 	"ops, 12 slots" "--plan writes the plan of the iteration that was found"
 is "$(run 64MiB --plan "$tmp/p.umplan" "$tmp/app" compute)" "$want" "--plan reads a plan that is there"
