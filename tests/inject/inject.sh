@@ -63,6 +63,8 @@ for way in plain extra next dlclose; do
 	is "$(run 64MiB "$tmp/app" compute $way)" "$want" "$way: the result is the same with 2/3 of the memory"
 	like "$(cat "$tmp/err")" "run: app: seen 100 % of 96.0 MiB and 100 % of 240 launches; [1-9][0-9]* hints in" \
 		"$way: all memory and launches are seen"
+	[ $way != plain ] || plain=$(field device_ns)
+	is "$(field device_ns)" "$plain" "$way: the same tensors are found, so it takes the same time"
 done
 fast=$(field device_ns)
 UMADVISE_DISABLE=1 run 64MiB "$tmp/app" compute >/dev/null
