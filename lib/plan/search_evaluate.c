@@ -125,7 +125,7 @@ static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t pla
 	return 0;
 }
 
-/* the rehearsal must gain four times what the prediction loses */
+/* Less is better. One percent of the rehearsed time counts as much as four percent of the predicted time. */
 double um_search_score(const struct um_search_kept *k)
 {
 	return (double)k->plan_ns * pow((double)k->ns, 4);
