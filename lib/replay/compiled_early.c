@@ -106,10 +106,21 @@ static int issue_early(struct um_compiled_iteration *p, const struct um_plan *pl
 	return err;
 }
 
+/* Do tensors take turns at the places of several slots? */
+static int rotates(const struct um_schedule *s)
+{
+	for (size_t i = 0; i < s->slots.n; i++)
+		if (s->slots.at[i].carry < s->slots.n && s->slots.at[i].carry != i)
+			return 1;
+	return 0;
+}
+
 int um_compiled_plan_issue_early(struct um_compiled_plan *p, const struct um_plan *plan)
 {
 	int err = 0;
 
+	if (rotates(&plan->sched)) /* a place may be used by another tensor when the prefetch is queued */
+		return 0;
 	for (int i = 1; i <= UM_COMPILED_PLAN_STEADY && !err; i++)
 		if (p->iterations[i].first)
 			err = issue_early(&p->iterations[i], plan);

@@ -290,26 +290,34 @@ static void early(void)
 	um_plan_fini(&plan);
 }
 
-/* As before, with an in that cannot be issued as soon as there is room. */
-static void not_early(int on_host)
+/* As before, with an in that cannot be issued as soon as there is room, since... */
+enum cause { OUTLIVES, ON_HOST, ROTATES };
+
+static void not_early(enum cause cause)
 {
+	static const char *const labels[] = {
+		"not early: an in comes after the birth of what outlives the iteration",
+		"not early: an in comes after what the CPU uses",
+		"not early: an in comes with its op where tensors take turns at two places"};
 	struct um_plan plan;
 	struct um_compiled_plan p;
 
 	early_plan(&plan);
 	um_compiled_plan_init(&p);
 	plan.d2h = 1;
-	if (on_host)
+	if (cause == ON_HOST)
 		plan.sched.ops.at[2].stream = UM_STREAM_CPU;
-	else
+	else if (cause == OUTLIVES)
 		plan.sched.slots.at[2].death = 0; /* the one of the iteration before may have its place until then */
-	ok(um_compiled_plan_build(&plan, 3, &p) == 0 && um_compiled_plan_issue_early(&p, &plan) == 0,
-	   "not early: the plan compiles");
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "not early: the plan compiles");
+	if (cause == ROTATES) {
+		plan.sched.slots.at[0].carry = 1;
+		plan.sched.slots.at[1].carry = 0;
+	}
+	is_int(um_compiled_plan_issue_early(&p, &plan), 0, "not early: its ins are looked at");
 	for (size_t i = 0; i < STEADY.actions.n; i++)
 		if (STEADY.actions.at[i].kind == UM_ACTION_PREFETCH && STEADY.actions.at[i].addr == BASE + 2 * MIB2)
-			is_u64(STEADY.actions.at[i].at, 3,
-			       on_host ? "not early: an in comes after what the CPU uses"
-				       : "not early: an in comes after the birth of what outlives the iteration");
+			is_u64(STEADY.actions.at[i].at, 3, "%s", labels[cause]);
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
@@ -373,8 +381,9 @@ static void waste(int declared)
 int main(void)
 {
 	early();
-	not_early(0);
-	not_early(1);
+	not_early(OUTLIVES);
+	not_early(ON_HOST);
+	not_early(ROTATES);
 	late();
 	waste(0);
 	waste(1);
