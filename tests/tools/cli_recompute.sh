@@ -21,7 +21,7 @@ ok "the plan takes less than two thirds of the time" less "$(($(number predicted
 	"$(number predicted_ns "$tmp/swaps.umplan")"
 
 # The search for the gaps is near its best.
-for limit in '2 108' '3 115'; do
+for limit in '2 108' '3 117'; do
 	plan "$trace" --profile a100 --oversubscribe "${limit% *}" -o "$tmp/near.umplan" >/dev/null
 	ok "at ${limit% *}x a plan takes at most ${limit#* } % of the time in core" less \
 		"$(($(number predicted_ns "$tmp/near.umplan") * 100))" \
