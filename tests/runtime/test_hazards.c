@@ -6,7 +6,7 @@
  *
  *     test_hazards SEED [N]      N programs (1) from this one on, with what was run and what is wrong
  *
- * UM_TEST_PROGRAMS=N runs N programs from UM_TEST_SEED on, with progress on standard error; UM_TEST_ALL=1 runs 1,000.
+ * UM_TEST_PROGRAMS=N runs N programs from UM_TEST_SEED on, with progress on standard error; UM_TEST_ALL=1 runs 300.
  * Built a second time with REAL_THREADS, as test_programs.
  */
 #include "random_program.h"
@@ -18,7 +18,7 @@
 
 #define MIB (1ull << 20)
 #define PROGRAMS 90
-#define PROGRAMS_ALL 1000
+#define PROGRAMS_ALL 300
 #define PATIENCE_S 120 /* no program takes so long, under a sanitizer and valgrind neither */
 
 static struct prog prog;

@@ -3,7 +3,7 @@
  * Random programs (random_program.h) over the stand-in driver with its hazards on: none hangs, none reads wrong values.
  * A process for each setting, since the driver reads it once; half of them with the library's workers as threads.
  *
- * UM_TEST_PROGRAMS=N runs N programs in all, UM_TEST_ALL=1 1,000.
+ * UM_TEST_PROGRAMS=N runs N programs in all, UM_TEST_ALL=1 300.
  */
 #include "runtime/random_program.h"
 #include "gpu/device.h"
@@ -14,7 +14,7 @@
 
 #define MIB (1ull << 20)
 #define PROGRAMS 72
-#define PROGRAMS_ALL 1000
+#define PROGRAMS_ALL 300
 #define PATIENCE_S 120
 #define SETTINGS 12
 
