@@ -37,7 +37,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 	return 0;
 }
 
-/* Addresses without memory behind them, aligned to 2 MiB. */
+/* Returns addresses that no memory backs, aligned to 2 MiB. */
 int cuMemAllocManaged(uint64_t *out, size_t bytes, unsigned flags)
 {
 	static uint64_t next = (uint64_t)1 << 45;

@@ -100,3 +100,23 @@ double um_sched_touched(const struct um_schedule *s, const struct um_sched_op *o
 		bytes += (double)s->uses.at[op->first_use + u].touched;
 	return bytes;
 }
+
+int um_schedule_merge_births(struct um_schedule *s, const uint32_t *program, size_t n, uint32_t first)
+{
+	if (um_vec_reserve(&s->births, s->slots.n + 1))
+		return -ENOMEM;
+	for (size_t i = 0;;) {
+		uint32_t slot;
+
+		while (i < n && program[i] == UM_NO_SLOT)
+			i++;
+		if (i == n && first == s->slots.n)
+			return 0;
+		if (i == n || (first < s->slots.n && s->slots.at[first].birth < s->slots.at[program[i]].birth))
+			slot = first++;
+		else
+			slot = program[i++];
+		s->slots.at[slot].born_ord = (uint32_t)s->births.n;
+		s->births.at[s->births.n++] = slot;
+	}
+}

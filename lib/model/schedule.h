@@ -76,6 +76,11 @@ void um_schedule_init(struct um_schedule *s);
 void um_schedule_fini(struct um_schedule *s);
 int um_schedule_copy(struct um_schedule *to, const struct um_schedule *from); /* `to` initialised; 0 or -ENOMEM */
 
+/* Lists the births of a schedule whose slots are complete: those of `program`, n slots in the order of birth, of which
+ * UM_NO_SLOT counts for nothing, and each of the slots from `first` on before those that are born later. 0 or -ENOMEM.
+ * Linear. */
+int um_schedule_merge_births(struct um_schedule *s, const uint32_t *program, size_t n, uint32_t first);
+
 double um_sched_touched(const struct um_schedule *s, const struct um_sched_op *op); /* as um_uses_touched */
 
 /* By slot: the slot of its tensor in the next iteration (the inverse of carry), UM_NO_SLOT if the tensor is freed. To

@@ -223,32 +223,19 @@ static int add_op(struct apply *a, int32_t at)
 	return -ENOMEM;
 }
 
-/* The births of `from` in their order, with those of workspaces just before their ops. */
-static int merge_births(struct apply *a, uint32_t workspace)
+/* The births of `from`, with those of workspaces, the slots from `workspace` on. */
+static int add_births(struct apply *a, uint32_t workspace)
 {
 	const struct um_schedule *s = a->from;
-	struct um_schedule *to = a->to;
-	size_t i = 0;
+	uint32_t *program = malloc((s->births.n + 1) * sizeof *program);
+	int err = program ? 0 : -ENOMEM;
 
-	if (um_vec_reserve(&to->births, to->slots.n + 1))
-		return -ENOMEM;
-	for (;;) {
-		uint32_t slot = UM_NO_SLOT;
-
-		while (i < s->births.n && number_of(a, s->births.at[i]) == UM_NO_SLOT)
-			i++;
-		if (i < s->births.n)
-			slot = number_of(a, s->births.at[i]);
-		if (slot == UM_NO_SLOT && workspace == to->slots.n)
-			return 0;
-		if (slot == UM_NO_SLOT ||
-		    (workspace < to->slots.n && to->slots.at[workspace].birth < to->slots.at[slot].birth))
-			slot = workspace++;
-		else
-			i++;
-		to->slots.at[slot].born_ord = (uint32_t)to->births.n;
-		to->births.at[to->births.n++] = slot;
-	}
+	for (size_t i = 0; program && i < s->births.n; i++)
+		program[i] = number_of(a, s->births.at[i]);
+	if (!err)
+		err = um_schedule_merge_births(a->to, program, s->births.n, workspace);
+	free(program);
+	return err;
 }
 
 int um_workspace_apply(const struct um_schedule *from, const uint32_t *choice, int relaunch, struct um_schedule *to)
@@ -261,7 +248,7 @@ int um_workspace_apply(const struct um_schedule *from, const uint32_t *choice, i
 	for (int32_t i = 0; !err && i < (int32_t)from->ops.n; i++)
 		err = add_op(&a, i);
 	if (!err)
-		err = merge_births(&a, first);
+		err = add_births(&a, first);
 	to->signature = from->signature;
 	free(a.number);
 	if (err) {

@@ -223,29 +223,6 @@ static void move_lifetimes(struct rewrite *w)
 	}
 }
 
-/* Births of the program in their order, with those of scratch slots, by launch; the program's come first. */
-static int merge_births(struct rewrite *w)
-{
-	struct um_schedule *to = &w->out->plan.sched;
-	uint32_t scratch = (uint32_t)w->s->slots.n;
-	size_t i = 0;
-
-	if (um_vec_reserve(&to->births, to->slots.n + 1))
-		return -ENOMEM;
-	while (i < w->s->births.n || scratch < to->slots.n) {
-		uint32_t slot = i < w->s->births.n ? w->s->births.at[i] : UM_NO_SLOT;
-
-		if (slot == UM_NO_SLOT ||
-		    (scratch < to->slots.n && to->slots.at[scratch].birth < to->slots.at[slot].birth))
-			slot = scratch++;
-		else
-			i++;
-		to->slots.at[slot].born_ord = (uint32_t)to->births.n;
-		to->births.at[to->births.n++] = slot;
-	}
-	return 0;
-}
-
 /* Scratch slots are in the order of birth. */
 static int place_scratch(struct rewrite *w)
 {
@@ -353,7 +330,7 @@ int um_rewrite_build(struct um_rewritten *out, const struct um_plan *from, const
 	if (!err) {
 		w.launch[w.s->ops.n] = (int32_t)out->plan.sched.ops.n;
 		move_lifetimes(&w);
-		err = merge_births(&w);
+		err = um_schedule_merge_births(&out->plan.sched, w.s->births.at, w.s->births.n, (uint32_t)w.s->slots.n);
 		if (!err)
 			err = place_scratch(&w);
 	}

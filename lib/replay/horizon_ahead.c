@@ -15,7 +15,7 @@
 #define SPARE_BLOCKS 16 /* that are evicted for the next op, */
 #define SPARE_SHARE 32 /* and at most this share of the budget */
 #define NEXT_OPS 2 /* for whose births live blocks are evicted, whatever the backlog */
-#define CREDIT_LOOK 4 /* ops that are looked at for the peak cost as much as one that is scanned */
+#define CREDIT_LOOK 2 /* ops that are looked at for the peak, up to three times, cost as much as one that is scanned */
 #define SCANS 4 /* of each op; more follow what became known since, and cost more */
 
 /* --- room --------------------------------------------------------------------------------------------------------- */
@@ -161,6 +161,8 @@ static int prefetch(struct um_horizon *h, int64_t end)
 	struct um_horizon_run r = {0};
 	int err = 0;
 
+	if (!h->blocks.n[UM_BLOCK_MISSED])
+		return 0;
 	end += early_ns(h);
 	while (h->blocks.n[UM_BLOCK_MISSED] && !err && h->in_free <= end) {
 		const struct um_horizon_block *b = um_horizon_blocks_first_missed(&h->blocks);

@@ -270,7 +270,7 @@ static uint64_t late_bytes(const struct um_predictor *p, uint64_t peak, uint64_t
 	return (uint64_t)most;
 }
 
-/* From which distance after the peak on do next uses make up so many bytes? */
+/* The least distance after the peak such that the next uses from there on have this many bytes. */
 static uint64_t distance_of(const struct um_predictor *p, uint64_t most, uint64_t bytes)
 {
 	uint64_t sum = 0, i = most;

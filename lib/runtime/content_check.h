@@ -29,14 +29,14 @@ struct um_content_check {
 
 void um_content_check_fini(struct um_content_check *c); /* after the device is closed */
 
-/* The tensor's content will be dropped by what comes after the work of `stream` so far. No change if that was said
- * before. */
+/* The library drops the tensor's content after the work of `stream` so far: enqueues a checksum of it. A second call
+ * before the relaunch does nothing. */
 void um_content_check_dropped(struct um_content_check *c, struct um_gpu *gpu, um_stream stream,
 			      const struct um_tensor *t);
-/* The op was launched again on `stream`. */
+/* The op was launched again on `stream`: enqueues a second checksum. */
 void um_content_check_made(struct um_content_check *c, struct um_gpu *gpu, um_stream stream, const struct um_tensor *t,
 			   const char *op, uint64_t iteration);
-/* Logs what was found since the last call. */
+/* Compares the checksums that are complete, and logs each difference. */
 void um_content_check_report(struct um_content_check *c, const struct um_registry *r, struct um_notices *notices);
 
 int um_content_check_refuses(const struct um_content_check *c, const char *op);

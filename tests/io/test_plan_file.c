@@ -75,18 +75,24 @@ static void check_extra_keys(void)
 	um_plan_fini(&p);
 }
 
-static void check_recompute(void)
+static void read_sample(struct um_plan *p, const char *name)
 {
 	const char *top = getenv("top_srcdir");
-	const struct um_slot *s;
-	struct um_plan p;
 	struct um_diag d;
 	char path[1024];
 
-	snprintf(path, sizeof path, "%s/tests/data/good-recompute.umplan", top ? top : ".");
-	um_plan_init(&p);
-	if (um_plan_read(path, &p, &d))
-		tap_bail("no good-recompute.umplan");
+	snprintf(path, sizeof path, "%s/tests/data/%s", top ? top : ".", name);
+	um_plan_init(p);
+	if (um_plan_read(path, p, &d))
+		tap_bail("a sample is missing");
+}
+
+static void check_recompute(void)
+{
+	const struct um_slot *s;
+	struct um_plan p;
+
+	read_sample(&p, "good-recompute.umplan");
 	s = p.sched.slots.at;
 	ok(s[5].flags == UM_SLOT_SCRATCH && s[5].of == 1 && s[6].of == 4, "scratch slots know what they replace");
 	ok(!(s[4].flags & UM_SLOT_SCRATCH), "other slots are no scratch slots");
@@ -195,16 +201,10 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 
 static void check_workspaces(void)
 {
-	const char *top = getenv("top_srcdir");
 	const struct um_sched_op *op;
 	struct um_plan p;
-	struct um_diag d;
-	char path[1024];
 
-	snprintf(path, sizeof path, "%s/tests/data/good-workspace.umplan", top ? top : ".");
-	um_plan_init(&p);
-	if (um_plan_read(path, &p, &d))
-		tap_bail("no good-workspace.umplan");
+	read_sample(&p, "good-workspace.umplan");
 	op = &p.sched.ops.at[1];
 	ok(op->n_ws == 3 && op->choice == 1 && p.sched.ws.at[op->first_ws + 1].bytes == 2048, "a choice is read");
 	is_int((int)p.sched.slots.at[2].flags, UM_SLOT_WORKSPACE, "so is the kind of its slot");

@@ -8,35 +8,18 @@
 
 #include <math.h>
 
-/* Each op updates, or only reads, the next tensor. */
-static void cycle(struct um_schedule *s, int n, uint64_t bytes, char access, uint64_t ns)
-{
-	char use[32];
-
-	for (int i = 0; i < n; i++)
-		fx_slot(s, bytes, -1, -1);
-	for (int i = 0; i < n; i++) {
-		snprintf(use, sizeof use, "%c%d", access, i);
-		fx_op(s, "cycle", ns, use);
-	}
-}
-
 /* Plan / bound with room for `room` of n tensors. */
 static double measure(int n, uint64_t bytes, int room, char access, uint64_t ns)
 {
 	struct um_plan plan;
 	struct um_plan_request r;
 	struct um_schedule s = {0};
-	char why[300] = "";
 	double x = 0;
 
-	cycle(&s, n, bytes, access, ns);
+	fx_cycle(&s, n, bytes, access, ns);
 	r = fx_request(&s, (uint64_t)room * bytes);
-	um_plan_init(&plan);
-	if (!um_plan_build(&r, &plan, NULL, why, sizeof why) && !um_plan_check(&plan, NULL, why, sizeof why))
+	if (!fx_build(&r, &plan, NULL, NULL))
 		x = (double)plan.predicted_ns / (double)plan.bound_ns;
-	else
-		diag("%s", why);
 	um_plan_fini(&plan);
 	um_schedule_fini(&s);
 	return x;

@@ -42,24 +42,11 @@ static int count(enum um_hint_kind kind)
 	return n;
 }
 
-/* Ops that each use one of n blocks in turn; `access` as in fx_op. */
-static void sweep(struct um_schedule *s, int n, char access, uint64_t ns)
-{
-	char use[32];
-
-	for (int i = 0; i < n; i++)
-		fx_slot(s, B, -1, -1);
-	for (int i = 0; i < n; i++) {
-		snprintf(use, sizeof use, "%c%d", access, i);
-		fx_op(s, "sweep", ns, use);
-	}
-}
-
 static void all_fits(void)
 {
 	struct um_schedule s = {0};
 
-	sweep(&s, 5, 'u', 100);
+	fx_cycle(&s, 5, B, 'u', 100);
 	fx_slot(&s, B, 1, 3);
 	fx_op(&s, "end", 50, "r0");
 	s.slots.at[5].death = 3;
@@ -81,7 +68,7 @@ static void belady(void)
 	for (int c = 2; c <= 8; c++) {
 		struct um_schedule s = {0};
 
-		sweep(&s, 8, 'r', 10 * B);
+		fx_cycle(&s, 8, B, 'r', 10 * B);
 		is_int(build(&s, (uint64_t)c * B), 0, "8 blocks in turn, room for %d", c);
 		ok(f.h2d_bytes <= (uint64_t)(c == 8 ? 0 : 10 - c) * B, "%d come back", (int)(f.h2d_bytes / B));
 		is_u64(f.d2h_bytes, 0, "a tensor that is only read is never copied out");
@@ -117,7 +104,7 @@ static void dead(void)
 	struct um_schedule s = {0};
 
 	/* Two blocks in turn, each overwritten as a whole, room for one. */
-	sweep(&s, 2, 'w', 100);
+	fx_cycle(&s, 2, B, 'w', 100);
 	is_int(build(&s, B), 0, "a schedule that overwrites its tensors gets a plan");
 	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "dead memory causes no copies");
 	is_int(count(UM_HINT_EVICT), 0, "nothing is evicted");
@@ -161,7 +148,7 @@ static void too_large(void)
 	struct um_plan_request r;
 	struct um_schedule s = {0};
 
-	sweep(&s, 3, 'r', 1);
+	fx_cycle(&s, 3, B, 'r', 1);
 	fx_slot(&s, 4 * B + 1, 1, 3);
 	fx_op(&s, "cat", 1, "");
 	s.uses.at[1].slot = 3;
@@ -172,7 +159,7 @@ static void too_large(void)
 	um_plan_init(&plan_);
 	is_int(um_plan_build(&r, &plan_, &grow, why, sizeof why), -E2BIG,
 	       "a published scheme refuses an op above the budget");
-	is_str(why, "op 1 'sweep' uses 8.0 MiB, in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
+	is_str(why, "op 1 'cycle' uses 8.0 MiB, in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
 	       "the reason names the op, its bytes, their blocks and the budget");
 	is_u64(plan_.hints.n + plan_.sched.ops.n, 0, "a refused schedule leaves the plan empty");
 	s.slots.at[3].death = -1;
@@ -261,7 +248,7 @@ static void unmanaged(void)
 {
 	struct um_schedule s = {0};
 
-	sweep(&s, 2, 'u', 1);
+	fx_cycle(&s, 2, B, 'u', 1);
 	s.slots.at[1].flags = UM_SLOT_UNMANAGED;
 	is_int(build(&s, B), 0, "memory that is not managed");
 	is_u64(plan_.hints.n, 0, "takes no room");

@@ -19,16 +19,7 @@ static uint64_t grow;
 
 static int build(struct um_plan_request *r, struct um_plan *to)
 {
-	char why[300] = "";
-	int err;
-
-	um_plan_init(to);
-	err = um_plan_build(r, to, &grow, why, sizeof why);
-	if (!err)
-		err = um_plan_check(to, &f, why, sizeof why) ? -1 : 0;
-	if (*why)
-		diag("%s", why);
-	return err;
+	return fx_build(r, to, &f, &grow);
 }
 
 static int relaunches(const struct um_plan *of)

@@ -15,17 +15,9 @@ static struct um_plan_figures f;
 
 static int build(const struct um_plan_request *r, struct um_plan *to)
 {
-	char why[300] = "";
 	uint64_t grow;
-	int err;
 
-	um_plan_init(to);
-	err = um_plan_build(r, to, &grow, why, sizeof why);
-	if (!err)
-		err = um_plan_check(to, &f, why, sizeof why) ? -1 : 0;
-	if (*why)
-		diag("%s", why);
-	return err;
+	return fx_build(r, to, &f, &grow);
 }
 
 static void picks(void)

@@ -345,17 +345,17 @@ static void questions(void)
 	CALL(cuGraphAddMemcpyNode, 10000, ADD, void *, void *)(&moved, graph, NULL, 0, copy, NULL);
 	at = by = 0;
 	is_int(CALL(cuGraphKernelNodeGetParams, 12000, void *, void *)(kernel, &got), 0,
-	       "parameters of a kernel node are told");
+	       "cuGraphKernelNodeGetParams succeeds");
 	ok(got.function == add && got.grid[0] == 2 && got.block[0] == 8 && *(uint64_t *)got.params[0] == device &&
 		   *(int *)got.params[1] == 3,
 	   "a kernel node has the parameters that it was added with");
 	is_int(CALL(cuGraphMemsetNodeGetParams, 10000, void *, void *)(set, &was), 0,
-	       "parameters of a fill node are told");
+	       "cuGraphMemsetNodeGetParams succeeds");
 	ok(was.at == device && was.value == 100 && was.size == 4 && was.width == 16 && was.rows == 1,
 	   "a fill node has the parameters that it was added with");
 	memset(copy, 0, sizeof copy);
 	is_int(CALL(cuGraphMemcpyNodeGetParams, 10000, void *, void *)(moved, copy), 0,
-	       "parameters of a copy node are told");
+	       "cuGraphMemcpyNodeGetParams succeeds");
 	ok(copy[6] == from && copy[17] == device && copy[22] == 64 && copy[23] == 1 && copy[24] == 1,
 	   "a copy node has the addresses and the size that it was added with");
 	wrong = CALL(cuGraphMemsetNodeGetParams, 10000, void *, void *)(kernel, &was);
