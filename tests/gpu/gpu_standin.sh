@@ -78,7 +78,7 @@ example() { # NAME ARGUMENTS... (size and iterations first)
 }
 example cg --size 64 --iterations 5 --budget 18
 example stencil --size 128 --iterations 5 --budget 16
-small=(--size 16 --iterations 6 --budget 24)
+small=(--size 16 --iterations 6 --budget 26)
 example train "${small[@]}"
 like "$got" '; [1-9][0-9]* operations launched again' "train: operations are launched again"
 static=$("$bin/train-static" "${small[@]}" 2>"$tmp/err")

@@ -11,6 +11,9 @@
  * A program may ask failmalloc_live() (declared weak) how many allocations are alive: what it makes and does not free
  * it leaks. tests/harness/failrun.c runs a command once for every number that was picked.
  *
+ * What the loader asks for when a thread first uses the thread-local data of a library never fails: the C library ends
+ * the process then, and no program can do anything about it.
+ *
  * The real functions are found by dlsym, which may itself allocate: until they are known memory comes from a small
  * arena that is never given back. A wrapper calls nothing but the real function, so no call comes back here.
  */
@@ -193,6 +196,24 @@ static void pick(unsigned long at)
 	atomic_flag_clear(&lock);
 }
 
+extern void *__tls_get_addr(void *); /* the loader's; in no header */
+
+static _Unwind_Reason_Code find_loader(struct _Unwind_Context *context, void *found)
+{
+	void *function = _Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(context));
+
+	*(int *)found |= (uintptr_t)function == (uintptr_t)__tls_get_addr;
+	return *(int *)found ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+static int for_thread_local_data(void)
+{
+	int found = 0;
+
+	_Unwind_Backtrace(find_loader, &found);
+	return found;
+}
+
 /* Is this the one? */
 static int fails(void)
 {
@@ -200,7 +221,7 @@ static int fails(void)
 
 	if (picking)
 		pick(at);
-	if (at != fail_at)
+	if (at != fail_at || for_thread_local_data())
 		return 0;
 	errno = ENOMEM;
 	return 1;

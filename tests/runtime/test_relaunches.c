@@ -412,8 +412,9 @@ static void test_check(void)
 	p->breaks = &any;
 	t = play(1, 2);
 	is_int((long)p->wrong, 0, "all numbers are right if a relaunch changes an element that no op reads");
-	ok(t.relaunch_mismatches > 0 && p->broken == t.relaunch_mismatches, "each changed element counts as a mismatch (%u, %llu)",
-	   p->broken, (unsigned long long)t.relaunch_mismatches);
+	ok(t.relaunch_mismatches > 0 && p->broken == t.relaunch_mismatches,
+	   "each changed element counts as a mismatch (%u, %llu)", p->broken,
+	   (unsigned long long)t.relaunch_mismatches);
 	is_str(p->line,
 	       "check: in iteration 2 op 'forward' was launched again and wrote other content to tensor 'y' than "
 	       "before: it is not launched again. Announce it by umadv_op, or declare all that it uses",
