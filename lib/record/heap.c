@@ -250,7 +250,28 @@ static void align(const struct um_heap *h, uint64_t bytes, struct fit *fit)
 		*fit = few;
 }
 
-static int take(struct um_heap *h, uint64_t bytes, int aligned, uint64_t *addr)
+/* From the best fit on. */
+static void find_cheapest(uint64_t bytes, const struct um_heap_cost *cost, struct fit *fit)
+{
+	struct range *f = fit->range;
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < UM_HEAP_FITS && f && least; i++) {
+		const uint64_t at[2] = {addr_of(f), end_of(f) - bytes};
+
+		for (int end = 0; end < 2 && least; end++) {
+			uint64_t is = cost->of(cost->user, at[end], bytes);
+
+			if (is < least) {
+				least = is;
+				*fit = (struct fit){f, at[end]};
+			}
+		}
+		f = of_size(um_tree_next(&f->by_size));
+	}
+}
+
+static int take(struct um_heap *h, uint64_t bytes, int aligned, const struct um_heap_cost *cost, uint64_t *addr)
 {
 	struct fit fit;
 
@@ -265,6 +286,8 @@ static int take(struct um_heap *h, uint64_t bytes, int aligned, uint64_t *addr)
 	fit.at = addr_of(fit.range);
 	if (aligned)
 		align(h, bytes, &fit);
+	if (cost)
+		find_cheapest(bytes, cost, &fit);
 	cut(h, fit.range, fit.at, bytes);
 	count_live(h, bytes);
 	*addr = fit.at;
@@ -273,12 +296,17 @@ static int take(struct um_heap *h, uint64_t bytes, int aligned, uint64_t *addr)
 
 int um_heap_alloc(struct um_heap *h, uint64_t bytes, uint64_t *addr)
 {
-	return take(h, bytes, 0, addr);
+	return take(h, bytes, 0, NULL, addr);
+}
+
+int um_heap_alloc_cheapest(struct um_heap *h, uint64_t bytes, const struct um_heap_cost *cost, uint64_t *addr)
+{
+	return take(h, bytes, 0, cost, addr);
 }
 
 int um_heap_alloc_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr)
 {
-	return take(h, bytes, 1, addr);
+	return take(h, bytes, 1, NULL, addr);
 }
 
 int um_heap_alloc_at(struct um_heap *h, uint64_t addr, uint64_t bytes)

@@ -55,6 +55,17 @@ int um_heap_alloc(struct um_heap *h, uint64_t bytes, uint64_t *addr);
  * bytes. A smaller piece takes the end of a range that is in a block in use. All others: as um_heap_alloc. */
 int um_heap_alloc_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
+#define UM_HEAP_FITS 16
+
+struct um_heap_cost {
+	uint64_t (*of)(void *user, uint64_t addr, uint64_t bytes); /* of using this range; 0: there is no cheaper one */
+	void *user;
+};
+
+/* As um_heap_alloc, at an end of one of the UM_HEAP_FITS free ranges that fit best: where it costs least, and among
+ * equals the best fit. Calls `cost->of` at most 2 * UM_HEAP_FITS times. */
+int um_heap_alloc_cheapest(struct um_heap *h, uint64_t bytes, const struct um_heap_cost *cost, uint64_t *addr);
+
 /* Allocates exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is allocated, outside, or
  * addr is not a multiple of the granule, -ENOMEM. */
 int um_heap_alloc_at(struct um_heap *h, uint64_t addr, uint64_t bytes);

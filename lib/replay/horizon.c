@@ -82,6 +82,15 @@ void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint
 			visit(user, t->at[i].addr, state != UM_BLOCK_DEAD);
 }
 
+uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t bytes)
+{
+	uint64_t n = 0;
+
+	for (uint64_t a = um_block_of(addr); a < addr + bytes; a += UM_BLOCK_BYTES)
+		n += !um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a));
+	return n;
+}
+
 void um_horizon_recall(struct um_horizon *h)
 {
 	um_executor_visit_resident(h->host.executor, recall_block, h);

@@ -125,6 +125,9 @@ static inline enum um_residency um_horizon_residency(const struct um_horizon *h,
 	return um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, addr)) ? UM_RESIDENT : UM_NOT_RESIDENT;
 }
 
+/* Blocks of the range that are not resident, as far as is known. */
+uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t bytes);
+
 /* It is not known any more what is resident. */
 void um_horizon_forget(struct um_horizon *h);
 /* After that: what the executor knows of it. */

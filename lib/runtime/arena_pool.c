@@ -182,29 +182,51 @@ static void free_unused(struct um_arena_pool *a, int foreign)
 	a->waiting.n -= i - kept;
 }
 
-/* Long-lived tensors are aligned to blocks. Best fit gives the others their place of the previous iteration; aligned,
- * they would use new memory for several iterations, and plans align them anyway. */
-static int alloc_from(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
-{
-	struct um_heap *h = &a->heap[heap];
+struct place_cost {
+	struct um_arena_pool *pool;
+	const struct um_arena_pool_missing *missing;
+};
 
-	return heap == UM_ARENA_POOL_LONG_LIVED ? um_heap_alloc_aligned(h, bytes, addr) : um_heap_alloc(h, bytes, addr);
+static uint64_t place_cost(void *user, uint64_t addr, uint64_t bytes)
+{
+	const struct place_cost *c = user;
+	uint64_t used_hi = region_of(c->pool, addr)->used_hi, end = addr + bytes, unused = 0;
+
+	if (end > used_hi)
+		unused = end - (addr > used_hi ? addr : used_hi);
+	return c->missing->blocks(c->missing->user, addr, bytes) + unused / UM_BLOCK_BYTES;
 }
 
-int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
+/* Long-lived tensors are aligned to blocks. Best fit gives the others their place of the previous iteration; aligned,
+ * they would use new memory for several iterations, and plans align them anyway. */
+static int alloc_from(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap,
+		      const struct um_arena_pool_missing *missing, uint64_t *addr)
+{
+	struct place_cost by = {a, missing};
+	struct um_heap *h = &a->heap[heap];
+
+	if (heap == UM_ARENA_POOL_LONG_LIVED)
+		return um_heap_alloc_aligned(h, bytes, addr);
+	if (heap == UM_ARENA_POOL_MAIN && missing)
+		return um_heap_alloc_cheapest(h, bytes, &(struct um_heap_cost){place_cost, &by}, addr);
+	return um_heap_alloc(h, bytes, addr);
+}
+
+int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap,
+			const struct um_arena_pool_missing *missing, uint64_t *addr)
 {
 	int err;
 
 	free_unused(a, 0);
-	err = alloc_from(a, bytes, heap, addr);
+	err = alloc_from(a, bytes, heap, missing, addr);
 	if (err == -ENOSPC && a->waiting.n) {
 		free_unused(a, 1);
-		err = alloc_from(a, bytes, heap, addr);
+		err = alloc_from(a, bytes, heap, missing, addr);
 	}
 	if (err == -ENOSPC) {
 		err = um_arena_pool_grow(a, bytes, heap, addr);
 		if (!err)
-			err = alloc_from(a, bytes, heap, addr);
+			err = alloc_from(a, bytes, heap, missing, addr);
 	}
 	if (!err)
 		note_use(a, *addr, bytes);

@@ -57,9 +57,16 @@ struct um_arena_pool {
 void um_arena_pool_init(struct um_arena_pool *a, struct um_gpu *gpu);
 void um_arena_pool_fini(struct um_arena_pool *a); /* frees the regions */
 
-/* Allocates a piece from a heap, or from the main one exactly at `place`. 0; -ENOMEM; um_arena_pool_alloc_at also
- * -EBUSY. */
-int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr);
+struct um_arena_pool_missing {
+	uint64_t (*blocks)(void *user, uint64_t addr, uint64_t bytes); /* of the range that are not resident */
+	void *user;
+};
+
+/* Allocates a piece from a heap, or from the main one exactly at `place`. The main heap's pieces are placed where the
+ * fewest blocks are missing or were never used: those will need memory of the host. `missing` NULL: where they fit
+ * best. 0; -ENOMEM; um_arena_pool_alloc_at also -EBUSY. */
+int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap,
+			const struct um_arena_pool_missing *missing, uint64_t *addr);
 int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes);
 /* `users`: a bit for each stream whose ops used it. */
 void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users);

@@ -35,9 +35,18 @@ static uint64_t planned_place(const struct umadv *adv, const struct birth *b, in
 	return choice || b->slot == UM_NO_SLOT ? UINT64_MAX : c->sched->slots.at[b->slot].place;
 }
 
-/* Allocates at the planned address if there is one and it is free, else at any free address. */
+static uint64_t missing_blocks(void *user, uint64_t addr, uint64_t bytes)
+{
+	const struct umadv *adv = user;
+
+	return um_horizon_missing(&adv->horizon, addr, bytes);
+}
+
+/* Allocates at the planned address if there is one and it is free. Else, while no plan is followed, where dead blocks
+ * are resident: another place would need a prefetch, and one of those blocks a discard before it. */
 static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 {
+	const struct um_arena_pool_missing missing = {missing_blocks, adv};
 	struct um_replan *r = &adv->replan;
 	struct um_arena_pool *pool = &adv->tensors.pool;
 	uint64_t bytes = b->bytes;
@@ -62,7 +71,7 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 				   hinting			 ? UM_ARENA_POOL_UNPLANNED
 				   : is_long_lived(adv, b->role) ? UM_ARENA_POOL_LONG_LIVED
 								 : UM_ARENA_POOL_MAIN,
-				   addr);
+				   um_horizon_knows(&adv->horizon) ? &missing : NULL, addr);
 }
 
 /* Memory with a discard in progress that does not end is not used again: other memory is taken. */
@@ -73,7 +82,7 @@ static int take_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 	for (int i = 0; !err && adv->replan.executor && um_executor_claim(adv->replan.executor, *addr, b->bytes); i++) {
 		if (i == CLAIMS)
 			return -ENOMEM;
-		err = um_arena_pool_alloc(&adv->tensors.pool, b->bytes, UM_ARENA_POOL_MAIN, addr);
+		err = um_arena_pool_alloc(&adv->tensors.pool, b->bytes, UM_ARENA_POOL_MAIN, NULL, addr);
 	}
 	return err;
 }

@@ -128,6 +128,57 @@ static void arenas(void)
 
 #define B UM_BLOCK_BYTES
 
+static unsigned resident; /* a bit for each block */
+static int costs;
+
+static uint64_t missing(void *user, uint64_t addr, uint64_t bytes)
+{
+	uint64_t n = 0;
+
+	(void)user;
+	costs++;
+	for (uint64_t b = (addr - BASE) / B; b <= (addr - BASE + bytes - 1) / B; b++)
+		n += !(resident >> b & 1);
+	return n;
+}
+
+static uint64_t take_cheapest(struct um_heap *h, uint64_t bytes, unsigned in)
+{
+	uint64_t addr = 1;
+
+	resident = in;
+	costs = 0;
+	if (um_heap_alloc_cheapest(h, bytes, &(struct um_heap_cost){missing, NULL}, &addr))
+		return 1;
+	um_heap_free(h, addr, bytes);
+	return (addr - BASE) / B;
+}
+
+static void cheapest_places(void)
+{
+	struct um_heap h;
+
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE, 16 * B);
+	um_heap_alloc_at(&h, BASE + 2 * B, B);
+	um_heap_alloc_at(&h, BASE + 6 * B, B);
+	is_u64(take_cheapest(&h, 2 * B, 3u << 4), 4, "the end of a hole that costs less than the best fit");
+	is_u64(take_cheapest(&h, 2 * B, 1u << 3), 3, "the beginning of a hole that costs less than the best fit");
+	is_u64(take_cheapest(&h, 2 * B, 3u << 14), 14, "the end of the largest hole");
+	is_u64(take_cheapest(&h, 2 * B, 0), 0, "the best fit among places that cost the same");
+	is_u64(take_cheapest(&h, 2 * B, 3), 0, "the best fit if it costs nothing");
+	is_int(costs, 1, "no other place is looked at then");
+	is_u64(take_cheapest(&h, 10 * B, 0), 1, "there is no such hole");
+	um_heap_fini(&h);
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE, 16 * B);
+	for (uint64_t at = 0; at < 40; at++)
+		um_heap_alloc_at(&h, BASE + (2 * at + 1) * G, G);
+	take_cheapest(&h, G, 0);
+	is_int(costs, 2 * UM_HEAP_FITS, "of many holes a few are looked at");
+	um_heap_fini(&h);
+}
+
 static uint64_t take_aligned(struct um_heap *h, uint64_t bytes)
 {
 	uint64_t addr = 1;
@@ -202,11 +253,14 @@ static int mark(uint64_t addr, uint64_t bytes, unsigned char to)
 
 static int take_somehow(struct um_heap *h, uint64_t bytes, uint64_t *addr)
 {
-	switch (draw(4)) {
+	switch (draw(5)) {
 	case 0:
 		return um_heap_alloc_at(h, *addr, bytes);
 	case 1:
 		return um_heap_alloc_aligned(h, bytes, addr);
+	case 2:
+		resident = draw(4);
+		return um_heap_alloc_cheapest(h, bytes, &(struct um_heap_cost){missing, NULL}, addr);
 	default:
 		return um_heap_alloc(h, bytes, addr);
 	}
@@ -306,6 +360,7 @@ int main(void)
 	arenas();
 	aligned_places();
 	aligned_elsewhere();
+	cheapest_places();
 	bounded_waste();
 	random_changes();
 	return tap_done();

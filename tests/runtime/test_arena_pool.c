@@ -58,7 +58,7 @@ static void test_alignment(void)
 
 	setup(&a);
 	shift = 4096;
-	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
+	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, NULL, &addr), 0,
 	       "memory that begins anywhere is good enough");
 	is_u64(a.regions.at[0].addr % UM_BLOCK_BYTES, 0, "what is used of it begins at a block");
 	is_u64(a.regions.at[0].bytes % UM_BLOCK_BYTES, 0, "a region is whole blocks");
@@ -76,9 +76,11 @@ static void test_little(void)
 
 	setup(&a);
 	most = 20 * MIB;
-	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0, "with little memory arenas are smaller");
+	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, NULL, &addr), 0,
+	       "with little memory arenas are smaller");
 	ok(a.regions.at[0].bytes <= most, "no more than there is");
-	is_int(um_arena_pool_alloc(&a, 30 * MIB, UM_ARENA_POOL_MAIN, &addr), -ENOMEM, "more than there is: said so");
+	is_int(um_arena_pool_alloc(&a, 30 * MIB, UM_ARENA_POOL_MAIN, NULL, &addr), -ENOMEM,
+	       "more than there is: said so");
 	um_arena_pool_fini(&a);
 	is_int(live + frees_wrong, 0, "all is given back");
 }
@@ -95,17 +97,65 @@ static void test_waiting(void)
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[1], 0);
 	um_arena_pool_add_stream(&a, s[0], &number);
 	um_arena_pool_add_stream(&a, s[1], &number);
-	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &first);
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &first);
 	deaf = s[1];
 	um_arena_pool_free(&a, first, 4 * MIB, 2);
 	is_int((int)um_arena_pool_users(&a, first + MIB, MIB), 2, "memory that waits has the users of its tensor");
 	is_int((int)um_arena_pool_users(&a, first + 4 * MIB, MIB), 0, "memory beside it has none");
-	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &next);
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &next);
 	ok(next != first, "memory waits while a stream takes no event");
 	deaf = NULL;
-	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &again);
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &again);
 	is_u64(again, first, "memory is used again when the stream has passed an event");
 	is_int((int)um_arena_pool_users(&a, first, MIB), 0, "memory that is used again has no users of before");
+	um_arena_pool_fini(&a);
+}
+
+static uint64_t resident; /* the address of the first of 4 MiB; 0: none */
+
+static uint64_t missing_blocks(void *user, uint64_t addr, uint64_t bytes)
+{
+	uint64_t n = 0;
+
+	(void)user;
+	for (uint64_t a = addr; a < addr + bytes; a += UM_BLOCK_BYTES)
+		n += a < resident || a >= resident + 4 * MIB;
+	return n;
+}
+
+static uint64_t take(struct um_arena_pool *a, uint64_t bytes, const struct um_arena_pool_missing *missing)
+{
+	uint64_t addr;
+
+	if (um_arena_pool_alloc(a, bytes, UM_ARENA_POOL_MAIN, missing, &addr))
+		tap_bail("no memory");
+	return addr;
+}
+
+static void test_missing(void)
+{
+	const struct um_arena_pool_missing missing = {missing_blocks, NULL};
+	uint64_t small, large, used, addr;
+	struct um_arena_pool a;
+
+	setup(&a);
+	small = take(&a, 4 * MIB, NULL);
+	take(&a, 2 * MIB, NULL);
+	large = take(&a, 8 * MIB, NULL);
+	take(&a, 2 * MIB, NULL);
+	um_arena_pool_free(&a, small, 4 * MIB, 0);
+	um_arena_pool_free(&a, large, 8 * MIB, 0);
+	resident = large + 4 * MIB;
+	addr = take(&a, 4 * MIB, &missing);
+	is_u64(addr, resident, "a piece lies where blocks are resident");
+	um_arena_pool_free(&a, addr, 4 * MIB, 0);
+	resident = 0;
+	addr = take(&a, 4 * MIB, &missing);
+	is_u64(addr, small, "a piece lies where it fits best if nothing is resident");
+	used = take(&a, 236 * MIB, NULL);
+	take(&a, 2 * MIB, NULL);
+	um_arena_pool_free(&a, used, 236 * MIB, 0);
+	is_u64(take(&a, 2 * MIB, &missing), large, "a piece does not lie in memory that was never used");
 	um_arena_pool_fini(&a);
 }
 
@@ -122,6 +172,7 @@ int main(void)
 	test_alignment();
 	test_little();
 	test_waiting();
+	test_missing();
 	null_api->close(gpu);
 	return tap_done();
 }

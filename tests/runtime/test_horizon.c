@@ -161,6 +161,52 @@ static void test_larger_op_again(void)
 	umadv_close(adv);
 }
 
+static char *born(uint64_t bytes)
+{
+	void *t;
+
+	if (umadv_alloc(adv, &t, bytes, "activation", UMADV_ACT))
+		tap_bail("no memory");
+	return t;
+}
+
+static void op_on(char *t, const char *name)
+{
+	struct umadv_use use = UMADV_WRITE(t);
+
+	umadv_op(adv, NULL, name, &use, 1);
+	um_sim_run(gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+	um_sim_sync(gpu);
+}
+
+/* Two free places: what lay at the one that fits best has left the device, at the other one it died there. */
+static void test_birth_where_resident(void)
+{
+	char *evicted, *between, *dead, *t;
+	uint64_t before;
+
+	open_program("lookahead");
+	op(NULL, 0, 1, 300000);
+	evicted = born(TENSOR);
+	between = born(2 * MIB);
+	op_on(evicted, "first");
+	op_on(between, "second");
+	umadv_host(adv, "log", UMADV_USES(UMADV_READ(evicted)));
+	dead = born(2 * TENSOR);
+	op_on(dead, "third");
+	ok(um_horizon_missing(&adv->horizon, (uintptr_t)evicted, TENSOR) &&
+		   !um_horizon_missing(&adv->horizon, (uintptr_t)dead, 2 * TENSOR),
+	   "one tensor has left the device, the other one is resident");
+	umadv_free(adv, evicted);
+	umadv_free(adv, dead);
+	t = born(TENSOR);
+	ok(t >= dead && t + TENSOR <= dead + 2 * TENSOR, "a tensor is born where blocks of a dead one are resident");
+	before = prefetches;
+	op_on(t, "fourth");
+	is_u64(prefetches, before, "it needs no prefetch");
+	umadv_close(adv);
+}
+
 /* Bytes prefetched for an op on memory that was adopted, used, disowned, and adopted once more. */
 static void test_disowned(void)
 {
@@ -278,6 +324,7 @@ int main(void)
 	test_many_streams();
 	test_larger_op();
 	test_larger_op_again();
+	test_birth_where_resident();
 	test_disowned();
 	test_numbers_wrap_around();
 	test_long_ops();
