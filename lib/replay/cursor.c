@@ -116,6 +116,7 @@ int um_cursor_begin(struct um_cursor *c)
 	}
 	c->serial++;
 	c->other_bytes = c->n_others = c->n_rebound = 0;
+	c->shared_bytes = c->n_shared = 0;
 	c->op = 0;
 	c->birth = 0;
 	c->on = 1;
@@ -169,23 +170,43 @@ void um_cursor_workspace(struct um_cursor *c, uint32_t slot, const struct um_ten
 	rebind(c, slot, t->id, t->addr);
 }
 
-/* Was a used slot bound to this tensor, now or when the schedule was learned? */
-static int is_known(const struct um_cursor *c, struct um_tensor_id id)
+/* Is a used slot bound to this tensor; or was one when the schedule was learned? */
+static int is_bound(const struct um_cursor *c, struct um_tensor_id id)
 {
 	for (size_t i = 0; i < c->sched->slots.n; i++)
-		if (c->first[i] != UINT32_MAX && (c->slots[i].id.v == id.v || c->sched->slots.at[i].bound.v == id.v))
+		if (c->first[i] != UINT32_MAX && c->slots[i].id.v == id.v)
 			return 1;
 	return 0;
 }
 
-/* A slot gets this tensor in place of the one that was expected. 1: too many of them are new to the schedule. */
+static int was_bound(const struct um_cursor *c, struct um_tensor_id id)
+{
+	for (size_t i = 0; i < c->sched->slots.n; i++)
+		if (c->first[i] != UINT32_MAX && c->sched->slots.at[i].bound.v == id.v)
+			return 1;
+	return 0;
+}
+
+static int are_many(const struct um_cursor *c, uint32_t n, uint64_t bytes, uint64_t share)
+{
+	return n > 1 && bytes > c->bytes / share;
+}
+
+/* A slot gets this tensor in place of the one that was expected. 1: too many of them are new to the schedule. A tensor
+ * that no slot has any more ends an exchange. */
 static int count_other(struct um_cursor *c, const struct um_tensor *t)
 {
-	if (!is_known(c, t->id)) {
+	if (is_bound(c, t->id)) {
+		c->shared_bytes += t->bytes;
+		c->n_shared++;
+	} else if (!was_bound(c, t->id)) {
 		c->other_bytes += t->bytes;
 		c->n_others++;
+	} else if (c->n_shared) {
+		c->shared_bytes -= t->bytes < c->shared_bytes ? t->bytes : c->shared_bytes;
+		c->n_shared--;
 	}
-	return c->n_others > 1 && c->other_bytes > c->bytes / UM_CURSOR_OTHER;
+	return are_many(c, c->n_others, c->other_bytes, UM_CURSOR_OTHER);
 }
 
 /* Is this use the one in the schedule? Binds the slot at its first use. A use of a part of adopted memory may be a
@@ -225,6 +246,8 @@ int um_cursor_op(struct um_cursor *c, const struct um_op *op)
 	for (uint32_t i = 0; i < op->n_uses; i++)
 		if (!use_fits(c, &op->uses[i], &c->sched->uses.at[so->first_use + i]))
 			goto left;
+	if (are_many(c, c->n_shared, c->shared_bytes, UM_CURSOR_SHARED))
+		goto left;
 	c->op++;
 	return 0;
 left:

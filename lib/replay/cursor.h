@@ -10,7 +10,8 @@
  * bound to. The birth of a workspace belongs to its op and is not compared. A slot used for the first time may have
  * another tensor of the same size (buffers that swap, a replaced tensor): it is rebound, which is counted but is no
  * divergence. Several tensors with many bytes that are new to the schedule are a divergence: the program chooses them
- * in each iteration (expert weights, samples). Frees are not compared. Op path: O(uses), where a slot is rebound
+ * in each iteration (expert weights, samples). So are several with many bytes that another slot has, too: an op of a
+ * row of equal ones was dropped, or inserted. Frees are not compared. Op path: O(uses), where a slot is rebound
  * O(slots); no allocation. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_REPLAY_CURSOR_H
@@ -19,7 +20,8 @@
 #include "model/schedule.h"
 #include "model/tensor.h"
 
-#define UM_CURSOR_OTHER 8 /* at most this share of a schedule's bytes may be of tensors that it does not know */
+#define UM_CURSOR_OTHER 8 /* at most this share of a schedule's bytes may be of tensors that it does not know, */
+#define UM_CURSOR_SHARED 64 /* and this share of tensors that another slot has: their hints come for another op */
 
 struct um_cursor_slot {
 	struct um_tensor_id id; /* 0: unbound */
@@ -41,6 +43,8 @@ struct um_cursor {
 	uint32_t n_rebound; /* slots that had another tensor than expected when an op of this iteration used them */
 	uint64_t other_bytes; /* of this iteration's tensors that no used slot was bound to */
 	uint32_t n_others; /* the number of these tensors */
+	uint64_t shared_bytes; /* of this iteration's tensors that another slot has, and has not exchanged */
+	uint32_t n_shared; /* the number of these tensors */
 	uint64_t bytes; /* of all used slots */
 	int on; /* following: there is a schedule */
 	uint64_t changes; /* grows whenever a slot is bound to another tensor */

@@ -50,6 +50,44 @@ static void use_twice(void)
 	um_plan_fini(&p);
 }
 
+#define ROW 12
+
+/* A row of equal ops, each on two tensors of its own, of which the third is dropped. */
+static void dropped_in_row(void)
+{
+	static const char *const names[] = {"a", "b"};
+	struct um_tensor t[ROW][2];
+	struct um_plan p;
+	struct um_cursor c;
+	int followed = 0;
+
+	um_plan_init(&p);
+	for (int i = 0; i < ROW; i++)
+		for (int k = 0; k < 2; k++) {
+			uint64_t addr = 4096 * (uint64_t)(2 * i + k + 1);
+
+			t[i][k] = tensor((uint64_t)(2 * i + k + 1), addr, 1024);
+			make_slot(&p, addr, 1024, -1, -1);
+			make_op(&p, names[k], SLOTS(2 * i + k), UM_READ);
+			p.sched.slots.at[2 * i + k].bound = t[i][k].id;
+			p.sched.slots.at[2 * i + k].bound_addr = addr;
+		}
+	um_cursor_init(&c);
+	um_cursor_follow(&c, &p.sched);
+	for (int i = 0; i < ROW; i++)
+		for (int k = 0; i != 2 && k < 2; k++)
+			followed += !op(&c, names[k], &t[i][k], UM_READ);
+	is_int(followed, 5, "a row of equal ops of which one is dropped is left at its second tensor");
+	um_cursor_begin(&c);
+	followed = 0;
+	for (int i = 0; i < ROW; i++)
+		for (int k = 0; k < 2; k++)
+			followed += !op(&c, names[k], &t[i][k], UM_READ);
+	is_int(followed, 2 * ROW, "the row as it was is followed again");
+	um_cursor_fini(&c);
+	um_plan_fini(&p);
+}
+
 int main(void)
 {
 	struct um_plan p;
@@ -154,5 +192,6 @@ int main(void)
 	um_cursor_fini(&c);
 	um_plan_fini(&p);
 	use_twice();
+	dropped_in_row();
 	return tap_done();
 }
