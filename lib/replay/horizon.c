@@ -224,6 +224,15 @@ static void find_arrival(const struct um_horizon *h, const struct um_use *u, str
 	}
 }
 
+/* The next use by which the block is chosen as a victim. What the plan begins without had better leave, once no op of
+ * this iteration uses it: the plan would evict it first, and prefetch what had left in its place. */
+static uint64_t next_of_victim(const struct um_horizon *h, uint64_t addr, struct um_predicted_next next)
+{
+	if (next.freed || next.op == UM_HORIZON_UNKNOWN || !um_horizon_plan_brings(h, addr, next.op))
+		return next.op;
+	return next.op + h->host.predictor->reach;
+}
+
 /* The op has used the range, its use number k. A block that lies in its tensor as a whole is used next when that is; in
  * others there may be further tensors. */
 static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
@@ -241,7 +250,7 @@ static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 		if (!um_horizon_block_resident(b) || !um_horizon_block_live(b))
 			continue;
 		next = whole ? own : h->host.next(h->host.user, a);
-		um_horizon_blocks_set_next(&h->blocks, b, next.op);
+		um_horizon_blocks_set_next(&h->blocks, b, next_of_victim(h, a, next));
 		b->dies = next.freed;
 		b->overwritten = whole && next.overwritten;
 		um_horizon_blocks_set_near(&h->blocks, b, !b->dies && b->next <= h->scanned);

@@ -14,7 +14,8 @@
  *     furthest next use of those that will be live then, and others that are used after it if the link needs all the
  * time until the peak. For an op at hand, the victim is a block without a live tensor, which is discarded;
  * otherwise one whose next use is not known, the least recently used first; otherwise the one whose next use, or
- * death, is furthest. Without predictions this is prefetch on use within the budget.
+ * death, is furthest. In an odd iteration among those of a plan, what the plan begins with stays rather than what it
+ * begins without. Without predictions this is prefetch on use within the budget.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
  * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.
@@ -40,6 +41,9 @@ struct um_horizon_host {
 	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
 	/* What probably happens to the live tensors of this block next, as um_predictor_next. */
 	struct um_predicted_next (*next)(void *user, uint64_t addr);
+	/* Where the block is when the plan begins that will probably be followed after this iteration, if there is
+	 * one. */
+	enum um_residency (*plan_begins)(void *user, uint64_t addr);
 	void *user;
 };
 

@@ -57,6 +57,8 @@ static void scan_block(struct um_horizon *h, uint64_t addr, int overwritten)
 {
 	struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
 
+	if (um_horizon_plan_brings(h, addr, h->scanned))
+		return;
 	if (!b) {
 		if (overwritten)
 			h->unbrought++;

@@ -129,6 +129,7 @@ static int add_use(struct um_predictor *p, const struct um_use *u)
 
 void um_predictor_begin(struct um_predictor *p)
 {
+	p->iteration++;
 	p->prefix = 0;
 	p->n_prefix = 0;
 }
@@ -164,7 +165,8 @@ int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op)
 								    .prefix = add_prefix(p, op),
 								    .first_use = p->n_uses + 1,
 								    .begins = ends_before(p, p->n_ops),
-								    .ns = op->ns};
+								    .ns = op->ns,
+								    .iteration = p->iteration};
 	um_live_curve_add(&p->live, p->n_ops, op->live);
 	for (uint32_t k = 0; k < op->n_uses; k++) {
 		if (add_use(p, &op->uses[k])) {

@@ -62,6 +62,7 @@ struct um_predictor_op {
 	uint64_t begins; /* ns, with everything resident: the sum of the ops before it */
 	uint64_t ns; /* duration with everything resident */
 	uint32_t n_uses;
+	uint32_t iteration; /* serial */
 };
 
 struct um_predictor_tensor {
@@ -93,6 +94,7 @@ struct um_predictor {
 	uint64_t *bucket[UM_PREDICTOR_CONTEXTS]; /* by hash of the latest kinds: number of an op */
 	uint64_t *begun; /* by prefix: likewise */
 	uint64_t prefix; /* of the latest op */
+	uint32_t iteration; /* serial of this one */
 	uint32_t n_prefix; /* ops of this iteration so far, at most UM_PREDICTOR_PREFIX */
 	uint64_t
 		reach; /* ops until the furthest next use that is predicted, a decaying maximum: about one repetition */
@@ -133,6 +135,8 @@ void um_predictor_begin(struct um_predictor *p);
 
 /* The op that probably comes `i` ops after the latest one, i >= 1; NULL: not known. */
 const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i);
+/* Is op number `op`, which probably comes, one of a later iteration? */
+int um_predictor_is_later(const struct um_predictor *p, uint64_t op);
 /* Its use number k (< n_uses). 0: the tensor is not known, or not born yet. */
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
 			struct um_predicted_use *out);

@@ -135,6 +135,14 @@ void um_predictor_expect_stray(struct um_predictor *p)
 
 /* --- the future --------------------------------------------------------------------------------------------------- */
 
+int um_predictor_is_later(const struct um_predictor *p, uint64_t op)
+{
+	uint64_t then = p->match + (op - p->n_ops);
+
+	return p->match && !p->strays && um_predictor_keeps(p, then) &&
+	       um_predictor_op_at(p, then)->iteration != um_predictor_op_at(p, p->match)->iteration;
+}
+
 const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i)
 {
 	return p->match && i <= p->n_ops - p->match ? um_predictor_op_at(p, p->match + i) : NULL;

@@ -126,6 +126,22 @@ static struct um_predicted_next next_use(void *user, uint64_t addr)
 	return first;
 }
 
+/* Where the block is when the confirmed plan begins that was followed until this iteration. */
+static enum um_residency plan_begins(void *user, uint64_t addr)
+{
+	const struct umadv *adv = user;
+	const struct um_replan *r = &adv->replan;
+	const struct um_compiled_plan *p = &r->program;
+	size_t k;
+
+	if (!p->resident || !um_follow_is_confirmed(r->state) || um_follow_waits(r->state))
+		return UM_RESIDENCY_UNKNOWN;
+	k = um_compiled_plan_find(p, addr);
+	if (k == p->blocks.n || p->blocks.at[k] != addr)
+		return UM_RESIDENCY_UNKNOWN;
+	return p->resident[k] ? UM_RESIDENT : UM_NOT_RESIDENT;
+}
+
 static int open_horizon(struct umadv *adv)
 {
 	const struct um_profile *p = &adv->device.profile;
@@ -138,6 +154,7 @@ static int open_horizon(struct umadv *adv)
 					     .out_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta)),
 					     .dead = is_dead,
 					     .next = next_use,
+					     .plan_begins = plan_begins,
 					     .user = adv};
 	int err = um_predictor_init(&adv->predictor);
 

@@ -26,6 +26,7 @@ struct rig {
 	int64_t in_ns; /* of a block */
 	uint64_t n_born, live; /* `live`: bytes */
 	int writes; /* ops overwrite their tensors */
+	uint64_t away; /* a bit for each tensor that is off the device when a plan begins */
 	void *memory;
 	int err;
 };
@@ -58,6 +59,14 @@ static struct um_predicted_next next_use(void *user, uint64_t addr)
 			return um_predictor_next(&r->predictor, t);
 	}
 	return (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
+}
+
+static enum um_residency plan_begins(void *user, uint64_t addr)
+{
+	const struct rig *r = user;
+	uint64_t i = (addr - r->tensor[0].addr) / size_of_tensor();
+
+	return r->away >> i & 1 ? UM_NOT_RESIDENT : UM_RESIDENT;
 }
 
 /* What an op overwrites may be discarded if it waits; each op that overwrites does so with all that it misses. */
@@ -93,8 +102,12 @@ static void rig_open(struct rig *r, uint64_t capacity, uint64_t device)
 	struct um_sim_options so = {.profile = p, .capacity = device * size_of_tensor()};
 	struct um_executor_host eh = {
 		.may_discard = may_discard, .user = r, .streams = &r->streams, .budget_blocks = 2 * capacity};
-	struct um_horizon_host hh = {
-		.predictor = &r->predictor, .capacity = 2 * capacity, .dead = is_dead, .next = next_use, .user = r};
+	struct um_horizon_host hh = {.predictor = &r->predictor,
+				     .capacity = 2 * capacity,
+				     .dead = is_dead,
+				     .next = next_use,
+				     .plan_begins = plan_begins,
+				     .user = r};
 	uint64_t at;
 
 	memset(r, 0, sizeof *r);
@@ -248,6 +261,38 @@ static void hot(void)
 	}
 	ok(stays, "a tensor that is used soon stays resident while others rotate");
 	rig_close(&r);
+}
+
+/* The tensors, a bit each, that are resident after three iterations that use eight of them in turn, and the last of them
+ * after each other one, in memory for five. The plan to come begins without those of `away`. */
+static uint64_t left_by_iterations(uint64_t away)
+{
+	uint64_t resident = 0;
+	struct rig r;
+
+	rig_open(&r, 5, 5);
+	r.away = away;
+	for (uint32_t i = 0; i < 8; i++)
+		born(&r, i);
+	for (int n = 0; n < 3; n++) {
+		um_predictor_begin(&r.predictor);
+		for (uint32_t i = 0; i < 7; i++) {
+			op(&r, "each", 400000, USED(i));
+			op(&r, "last", 400000, USED(7));
+		}
+	}
+	for (uint32_t i = 0; i < 8; i++)
+		resident |= (uint64_t)is_resident(&r, i) << i;
+	rig_close(&r);
+	return resident;
+}
+
+static void before_plan(void)
+{
+	const uint64_t away = 1u << 2 | 1u << 3;
+
+	ok((left_by_iterations(0) & away) == away, "at the end of an iteration what is used next is resident");
+	is_u64(left_by_iterations(away) & away, 0, "what a plan begins without leaves before it");
 }
 
 /* Tensors that live for one op. */
@@ -675,6 +720,7 @@ int main(void)
 	no_faults(6);
 	no_faults(16);
 	hot();
+	before_plan();
 	dead();
 	dead_first();
 	last_use();

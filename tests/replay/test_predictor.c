@@ -202,6 +202,8 @@ static void sizes(void)
 		op("other", USED(&w[kinds[n]]));
 		died(&act);
 	}
+	ok(!um_predictor_is_later(&p, p.n_ops) && um_predictor_is_later(&p, p.n_ops + 1),
+	   "after the last op of an iteration come those of a later one");
 	is_int(right, 3, "an iteration is matched with the latest one that began with the same sizes");
 	um_predictor_fini(&p);
 }

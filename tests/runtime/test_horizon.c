@@ -99,6 +99,39 @@ static void test_ends_within_a_plan(void)
 	umadv_close(adv);
 }
 
+/* Bytes that are prefetched in an iteration. */
+static uint64_t brought(void)
+{
+	uint64_t sum = 0;
+
+	memset(prefetched, 0, sizeof prefetched);
+	iteration(NULL);
+	um_sim_sync(gpu);
+	for (int i = 0; i < TENSORS; i++)
+		sum += prefetched[i];
+	return sum;
+}
+
+/* An odd iteration uses the tensors twice. */
+static void test_odd_iteration(void)
+{
+	uint64_t steady = 0, next = 0;
+
+	open_program("lookahead");
+	for (int n = 0; n < 3; n++) {
+		for (int i = 0; i < 8; i++)
+			steady = brought();
+		umadv_iter(adv, NULL);
+		for (int i = 0; i < 2 * TENSORS; i++)
+			op(NULL, i, 1, 300000);
+		next = brought();
+	}
+	ok(next <= steady + 2 * TENSOR,
+	   "after an odd iteration a plan prefetches little more than always (%llu, %llu MiB)",
+	   (unsigned long long)(steady / MIB), (unsigned long long)(next / MIB));
+	umadv_close(adv);
+}
+
 /* Simulated ns of a program on so many streams. `cancels`: how often all requests were dropped. */
 static double streams_take(const char *strategy, int n, uint32_t *cancels)
 {
@@ -321,6 +354,7 @@ static void test_predictions_that_jump(void)
 int main(void)
 {
 	test_ends_within_a_plan();
+	test_odd_iteration();
 	test_many_streams();
 	test_larger_op();
 	test_larger_op_again();
