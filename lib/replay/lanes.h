@@ -48,6 +48,8 @@
 #define UM_LANES_QUEUE (1u << 15)
 #define UM_LANES_STUCK_NS 200000000u /* time without progress of any worker after which a wait times out */
 #define UM_LANES_STUCK_MARK_NS 2000000000u /* the same while evictions wait for the program's ops */
+#define UM_LANES_STUCK_SIM_NS 5000000000u /* the same on a simulated device, whose work takes the time of the CPUs */
+#define UM_LANES_LOOK_NS 25000000u /* between two looks of a waiting thread: a late one counts as no longer */
 #define UM_LANES_STUCK_MOST 3 /* time-outs after which ops do not wait for prefetches */
 #define UM_LANES_STUCK_OPS 256 /* ops without a wait after which one op waits again */
 
@@ -446,9 +448,9 @@ void um_lanes_report_hints(struct um_lanes *l); /* reports results of completed 
 
 /* Waits until done(l, arg) is true: 0; or -ETIMEDOUT, when nothing has moved for a while. Poke the workers before. */
 int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *l, const void *arg), const void *arg);
-/* The same, for something that is not so now, nor before `in` ins were submitted. `begin`: the time now. */
+/* The same, for something that is not so now, nor before `in` ins were submitted. */
 int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
-		      uint32_t in, uint64_t begin);
+		      uint32_t in);
 /* ns of the clock by which threads of the program wait */
 static inline uint64_t um_lanes_now(const struct um_lanes *l)
 {

@@ -196,9 +196,12 @@ void um_lanes_wake_op(struct um_lanes *l, uint32_t sleepers, uint32_t streams)
 
 /* --- bounded waits ------------------------------------------------------------------------------------------------ */
 
-/* How long nothing may move: the program's ops may be long. */
+/* How long nothing may move: the program's ops may be long. On a simulated device with threads they are computed by
+ * the CPUs, as is all else: only a wait that nothing can end takes so long. */
 static uint64_t limit_of(const struct um_lanes *l)
 {
+	if (l->gpu->api->now)
+		return UM_LANES_STUCK_SIM_NS;
 	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
 		if (atomic_load_explicit(&l->marked[i], memory_order_relaxed) !=
 		    atomic_load_explicit(&l->reached[i], memory_order_relaxed))
@@ -224,29 +227,37 @@ static __attribute__((noinline)) int wait_simulated(struct wait w)
 	return w.l->gpu->api->worker_wait(w.l->gpu, is_over, &w) ? -ETIMEDOUT : 0;
 }
 
-/* `since`: a time before which something has moved. */
-static inline int wait_real(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
-			    uint64_t since)
+/* A thread that has looked late had no CPU for a while, or the process was stopped: the workers may have had none
+ * either. */
+static uint64_t counted(uint64_t ns)
+{
+	return ns < UM_LANES_LOOK_NS ? ns : UM_LANES_LOOK_NS;
+}
+
+static inline int wait_real(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg)
 {
 	uint32_t seen = atomic_load_explicit(&l->progress, memory_order_relaxed);
 
-	for (int waited = 0;; waited = 1) {
+	for (uint64_t idle = 0;;) {
 		uint32_t progress = atomic_load_explicit(&l->progress, memory_order_acquire);
+		uint64_t begin;
 
 		if (done(l, arg))
 			return 0;
 		if (progress != seen) {
 			seen = progress;
-			since = um_clock_ns(CLOCK_MONOTONIC);
-		} else if (waited && um_clock_ns(CLOCK_MONOTONIC) - since >= limit_of(l)) {
+			idle = 0;
+		} else if (idle >= limit_of(l)) {
 			return -ETIMEDOUT;
 		}
-		um_futex_wait(&l->progress, progress, UM_LANES_STUCK_NS);
+		begin = um_clock_ns(CLOCK_MONOTONIC);
+		um_futex_wait(&l->progress, progress, UM_LANES_LOOK_NS);
+		idle += counted(um_clock_ns(CLOCK_MONOTONIC) - begin);
 	}
 }
 
 int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
-		      uint32_t in, uint64_t begin)
+		      uint32_t in)
 {
 	int err;
 
@@ -255,7 +266,7 @@ int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, c
 	atomic_fetch_add_explicit(&l->waiting, 1, memory_order_acq_rel);
 	atomic_store_explicit(&l->wanted, in, memory_order_relaxed);
 	atomic_fetch_add_explicit(&l->waiting, 0, memory_order_acq_rel); /* a worker that skipped this one is done */
-	err = wait_real(l, done, arg, begin);
+	err = wait_real(l, done, arg);
 	atomic_store_explicit(&l->wanted, um_lanes_in_done(l), memory_order_relaxed); /* others may want less */
 	atomic_fetch_sub_explicit(&l->waiting, 1, memory_order_acq_rel);
 	return err;
@@ -263,7 +274,7 @@ int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, c
 
 int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg)
 {
-	return done(l, arg) ? 0 : um_lanes_wait_ins(l, done, arg, um_lanes_in_done(l), um_lanes_now(l));
+	return done(l, arg) ? 0 : um_lanes_wait_ins(l, done, arg, um_lanes_in_done(l));
 }
 
 void um_lanes_notify(struct um_lanes *l)

@@ -41,7 +41,7 @@ static void wait_on_host(struct um_lanes *l, const struct um_lanes_need *n, int 
 	uint32_t level = atomic_load_explicit(&l->level, memory_order_relaxed);
 
 	atomic_fetch_add_explicit(&l->gates_late, (uint64_t)late, memory_order_relaxed);
-	if (um_lanes_wait_ins(l, is_submitted, n, n->ins ? n->in : um_lanes_in_done(l), begin)) {
+	if (um_lanes_wait_ins(l, is_submitted, n, n->ins ? n->in : um_lanes_in_done(l))) {
 		atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&l->level, 1, memory_order_relaxed);
 	} else if (level && level < UM_LANES_STUCK_MOST) {
