@@ -8,6 +8,7 @@
 #include "replay/compiled_plan.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* The lanes of an iteration, apart. */
 struct lanes {
@@ -34,19 +35,19 @@ static int split(const struct um_compiled_iteration *p, struct lanes *to)
 	return 0;
 }
 
-/* Is the slot's tensor born, or its place known before that? Tensors that live on in the next iteration may take turns
- * at several places. */
-static uint32_t placed_at(const struct um_schedule *s, uint32_t slot)
+/* The first op at which the place of the slot's tensor is known. Tensors that live on in the next iteration, in this
+ * slot or in another one, take turns at several places: one that is not born yet may be born at any of them. */
+static uint32_t placed_at(const struct um_schedule *s, const uint32_t *successor, uint32_t slot)
 {
 	const struct um_slot *t = slot == UM_NO_SLOT ? NULL : &s->slots.at[slot];
 
-	return t && t->birth > 0 && t->death <= t->birth ? (uint32_t)t->birth : 0;
+	return t && t->birth > 0 && (t->death <= t->birth || successor[slot] != UM_NO_SLOT) ? (uint32_t)t->birth : 0;
 }
 
-/* The first op that an in may be issued before. */
-static uint32_t earliest(const struct um_schedule *s, const struct um_action *a, const struct lanes *l)
+/* The first op that an in may be issued before; `placed`: from which on its place is known. */
+static uint32_t earliest(const struct um_action *a, const struct lanes *l, uint32_t placed)
 {
-	uint32_t at = placed_at(s, a->slot);
+	uint32_t at = placed;
 
 	if (a->drops && l->drops.at[a->drops - 1].at > at)
 		at = l->drops.at[a->drops - 1].at;
@@ -56,12 +57,12 @@ static uint32_t earliest(const struct um_schedule *s, const struct um_action *a,
 }
 
 /* Not past an op that may evict blocks by itself. */
-static void advance(const struct um_schedule *s, struct lanes *l)
+static void advance(const struct um_schedule *s, const uint32_t *successor, struct lanes *l)
 {
 	uint32_t op = 0, least = 0;
 
 	for (struct um_action *a = l->ins.at; a < l->ins.at + l->ins.n; a++) {
-		uint32_t at = earliest(s, a, l);
+		uint32_t at = earliest(a, l, placed_at(s, successor, a->slot));
 
 		for (; op < a->at; op++)
 			if (s->ops.at[op].paged || s->ops.at[op].stream == UM_STREAM_CPU)
@@ -91,14 +92,14 @@ static void merge(struct um_compiled_iteration *p, uint32_t n_ops, const struct 
 	}
 }
 
-static int issue_early(struct um_compiled_iteration *p, const struct um_plan *plan)
+static int issue_early(struct um_compiled_iteration *p, const struct um_schedule *s, const uint32_t *successor)
 {
 	struct lanes l = {.ins = {0}};
 	int err = split(p, &l);
 
 	if (!err) {
-		advance(&plan->sched, &l);
-		merge(p, (uint32_t)plan->sched.ops.n, &l);
+		advance(s, successor, &l);
+		merge(p, (uint32_t)s->ops.n, &l);
 	}
 	um_vec_fini(&l.ins);
 	um_vec_fini(&l.outs);
@@ -106,23 +107,14 @@ static int issue_early(struct um_compiled_iteration *p, const struct um_plan *pl
 	return err;
 }
 
-/* Do tensors take turns at the places of several slots? */
-static int rotates(const struct um_schedule *s)
-{
-	for (size_t i = 0; i < s->slots.n; i++)
-		if (s->slots.at[i].carry < s->slots.n && s->slots.at[i].carry != i)
-			return 1;
-	return 0;
-}
-
 int um_compiled_plan_issue_early(struct um_compiled_plan *p, const struct um_plan *plan)
 {
-	int err = 0;
+	uint32_t *successor = um_schedule_successors(&plan->sched);
+	int err = successor ? 0 : -ENOMEM;
 
-	if (rotates(&plan->sched)) /* a place may be used by another tensor when the prefetch is queued */
-		return 0;
 	for (int i = 1; i <= UM_COMPILED_PLAN_STEADY && !err; i++)
 		if (p->iterations[i].first)
-			err = issue_early(&p->iterations[i], plan);
+			err = issue_early(&p->iterations[i], &plan->sched, successor);
+	free(successor);
 	return err;
 }

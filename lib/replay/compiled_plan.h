@@ -119,8 +119,8 @@ size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr);
 int um_compiled_plan_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
 
 /* Issues prefetches as soon as what they wait for is queued, in all iterations but the first: what that issues at its
- * begin may stay on the device. Not where the driver evicts: it does so in the order of issue as compiled. Nor where
- * tensors rotate through several places. 0 or -ENOMEM. */
+ * begin may stay on the device. Not where the driver evicts: it does so in the order of issue as compiled. 0 or
+ * -ENOMEM. */
 int um_compiled_plan_issue_early(struct um_compiled_plan *p, const struct um_plan *plan);
 
 /* Only the steady iteration, with prefetches issued early, in half the time: for evaluation, not for execution. */

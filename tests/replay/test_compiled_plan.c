@@ -271,7 +271,8 @@ static void early_plan(struct um_plan *plan)
 	make_hint(plan, UM_HINT_PREFETCH, 3, 2, 0, MIB2);
 }
 
-static void early(void)
+/* `rotates`: other tensors take turns at two places. */
+static void early(int rotates)
 {
 	struct um_plan plan;
 	struct um_compiled_plan p;
@@ -279,8 +280,11 @@ static void early(void)
 	early_plan(&plan);
 	um_compiled_plan_init(&p);
 	plan.d2h = 1; /* a byte a second: the copy is not over in time */
-	ok(um_compiled_plan_build(&plan, 2, &p) == 0 && um_compiled_plan_issue_early(&p, &plan) == 0,
-	   "early: the plan compiles");
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "early: the plan compiles");
+	if (rotates)
+		plan.sched.slots.at[1].carry = 0;
+	is_int(um_compiled_plan_issue_early(&p, &plan), 0, "early: its ins are looked at%s",
+	       rotates ? ", and other tensors take turns at two places" : "");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->addr, BASE, "early: what died makes room");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->at, 1, "early: from when on it is dead");
 	is_u64(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->at, 1, "early: the last in is issued then, too");
@@ -298,7 +302,7 @@ static void not_early(enum cause cause)
 	static const char *const labels[] = {
 		"not early: an in comes after the birth of what outlives the iteration",
 		"not early: an in comes after what the CPU uses",
-		"not early: an in comes with its op where tensors take turns at two places"};
+		"not early: an in comes after the birth of a tensor whose next one has another place"};
 	struct um_plan plan;
 	struct um_compiled_plan p;
 
@@ -310,10 +314,8 @@ static void not_early(enum cause cause)
 	else if (cause == OUTLIVES)
 		plan.sched.slots.at[2].death = 0; /* the one of the iteration before may have its place until then */
 	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "not early: the plan compiles");
-	if (cause == ROTATES) {
-		plan.sched.slots.at[0].carry = 1;
-		plan.sched.slots.at[1].carry = 0;
-	}
+	if (cause == ROTATES)
+		plan.sched.slots.at[1].carry = 2; /* it is born at the place of slot 1 in every second iteration */
 	is_int(um_compiled_plan_issue_early(&p, &plan), 0, "not early: its ins are looked at");
 	for (size_t i = 0; i < STEADY.actions.n; i++)
 		if (STEADY.actions.at[i].kind == UM_ACTION_PREFETCH && STEADY.actions.at[i].addr == BASE + 2 * MIB2)
@@ -380,7 +382,8 @@ static void waste(int declared)
 
 int main(void)
 {
-	early();
+	early(0);
+	early(1);
 	not_early(OUTLIVES);
 	not_early(ON_HOST);
 	not_early(ROTATES);

@@ -278,4 +278,33 @@ for w in alexnet_b200:a100:1.25:24e9 resnet50:h100:1.25:52e9 cg_laplace3d:h100:3
 			END { print own <= best * 1.01 ? "ahead" : own / best }')" ahead \
 		"$trace at $ratio with the link of ideal $device: no more than 1 % behind AutoSwap"
 done
+
+# Each iteration replaces tensors by others, as decoding does with its cache: they are born at two places in turn.
+awk 'function alloc(name) {
+		printf "{\"ev\":\"alloc\",\"t\":%d,\"bytes\":8388608,\"name\":\"%s\"}\n", t, name
+		return t++
+	}
+	function op(name, r, w) {
+		printf "{\"ev\":\"op\",\"name\":\"%s\",\"r\":[%s],\"w\":[%d],\"ns\":300000}\n", name, r, w
+	}
+	BEGIN {
+		print "{\"umtrace\":1,\"source\":\"test\"}"
+		for (i = 0; i < 4; i++) {
+			op("init", "", w[i] = alloc("weight"))
+			op("init", "", c[i] = alloc("cache"))
+		}
+		x = alloc("x")
+		for (n = 0; n < 10; n++) {
+			printf "{\"ev\":\"iter\",\"n\":%d}\n", n
+			for (i = 0; i < 4; i++) {
+				op("cat", c[i], new = alloc("cache"))
+				printf "{\"ev\":\"free\",\"t\":%d}\n", c[i]
+				op("attend", (c[i] = new) "," w[i], x)
+			}
+		}
+	}' >"$tmp/cache.umtrace"
+simulate "$tmp/cache.umtrace" --profile h100 --oversubscribe 2 --strategy lookahead --iterations 13 --per-iteration \
+	--format json -o "$tmp/cache.json"
+is "$(query "$tmp/cache.json" 'print(len({i["ns"] for i in d["runs"][0]["iterations"][-4:]}))')" 1 \
+	"places that two tensors take in turn: each second iteration takes as long as the others"
 tap_done
