@@ -8,7 +8,9 @@
  *
  * The system maps up to 64 KiB around a page that is read, so a page that was only read counts only if no declared
  * range is that near. Another thread that faults meanwhile may have touched a page, and swapped-out memory has lost its
- * entries: such a run is not checked.
+ * entries: such a run is not checked. In some virtual machines one touched page in a million has no entry. If it was
+ * written, its hash would be out of date, and the next kernel that reads it would seem to write it: so pages that a
+ * kernel, or a discard, may have written are looked at without an entry, too.
  */
 #include "sim/state.h"
 
@@ -24,6 +26,7 @@
 struct judge {
 	const struct um_sim_check *check;
 	struct um_sim_stray run; /* bytes 0: empty */
+	int unsure; /* other threads have touched pages, too: nothing is reported */
 };
 
 /* A page of zeros, the initial content of memory, has hash 0. Other threads of the program may write meanwhile. */
@@ -40,7 +43,7 @@ __attribute__((no_sanitize("thread"))) static uint64_t page_hash(uint64_t addr, 
 
 static void report(struct judge *j)
 {
-	if (j->run.bytes)
+	if (j->run.bytes && !j->unsure)
 		j->check->stray(j->check->arg, &j->run);
 	j->run.bytes = 0;
 }
@@ -70,6 +73,14 @@ static void declared_for(const struct um_sim_check *c, uint64_t from, uint64_t t
 	}
 }
 
+static int may_have_written(const struct um_sim_check *c, uint64_t addr, uint64_t page)
+{
+	uint32_t meet, unused;
+
+	declared_for(c, addr, addr + page, &meet, &unused);
+	return meet & UM_WRITE;
+}
+
 static void judge_page(struct judge *j, uint64_t addr, uint64_t page, int written)
 {
 	uint64_t around = addr & ~(uint64_t)(AROUND - 1);
@@ -83,7 +94,7 @@ static void judge_page(struct judge *j, uint64_t addr, uint64_t page, int writte
 		found(j, addr, page, 1, 1);
 }
 
-/* Hashes each page with an entry. `j` (may be NULL) collects violations. */
+/* Hashes each page with an entry. `j` (may be NULL) collects violations of the kernel that ran since. */
 static int look_at(struct um_sim_mem *m, int fd, struct judge *j)
 {
 	uint64_t entry[AT_ONCE], page = um_sim_os_page(), pages = (m->bytes + page - 1) / page;
@@ -94,11 +105,12 @@ static int look_at(struct um_sim_mem *m, int fd, struct judge *j)
 			return -EIO;
 		for (uint64_t k = 0; k < n; k++) {
 			uint64_t addr = m->addr + (i + k) * page, was = m->seen[i + k];
+			int present = (entry[k] & UM_SIM_ENTRY_PRESENT) != 0;
 
-			if (!(entry[k] & UM_SIM_ENTRY_PRESENT))
+			if (!present && !(j && may_have_written(j->check, addr, page)))
 				continue;
 			m->seen[i + k] = page_hash(addr, page);
-			if (j)
+			if (j && present)
 				judge_page(j, addr, page, m->seen[i + k] != was);
 		}
 	}
@@ -144,8 +156,16 @@ void um_sim_check_run(struct um_sim *sim, const struct um_sim_check *check, void
 
 	before = disturbed();
 	fn(check->arg);
-	if (!err && disturbed() == before)
-		look(sim, &j);
+	j.unsure = err || disturbed() != before;
+	look(sim, &j);
+}
+
+void um_sim_check_wrote(struct um_sim_mem *m, uint64_t addr, uint64_t bytes)
+{
+	uint64_t page = um_sim_os_page(), i = (addr - m->addr) / page;
+
+	for (; m->seen && m->addr + i * page < addr + bytes; i++)
+		m->seen[i] = page_hash(m->addr + i * page, page);
 }
 
 int um_sim_check_begin(struct um_sim_mem *m)

@@ -135,6 +135,7 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 	}
 	if (sim->opt.backed && sim->opt.poison) {
 		memset((void *)(uintptr_t)r->addr, 0xdb, r->bytes);
+		um_sim_check_wrote(m, r->addr, r->bytes);
 		sim->follow_ran = 1;
 	}
 }

@@ -549,6 +549,7 @@ struct um_sim_check {
 };
 int um_sim_check_begin(struct um_sim_mem *m); /* for newly backed, shared memory. 0 or -ENOMEM */
 void um_sim_check_run(struct um_sim *sim, const struct um_sim_check *check, void (*fn)(void *arg));
+void um_sim_check_wrote(struct um_sim_mem *m, uint64_t addr, uint64_t bytes); /* the device, not a kernel */
 
 /* loop.c */
 void um_sim_enter(struct um_sim *sim); /* locks; processes CPU accesses, and events due by the program's clock */

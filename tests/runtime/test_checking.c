@@ -7,6 +7,8 @@
 #include "sim/state.h"
 #include "tap.h"
 
+#include <sys/mman.h>
+
 #define MIB (1u << 20)
 
 static char text[4096];
@@ -169,6 +171,32 @@ static void neighbours(void)
 	umadv_close(adv);
 }
 
+static void write_and_forget(void *arg)
+{
+	struct work *w = arg;
+
+	work(w);
+	if (madvise((void *)w->to, w->n_to, MADV_DONTNEED)) /* the memory is shared: it keeps its content */
+		tap_bail("the system keeps the entries");
+}
+
+/* Virtual machines lose the entry of a page now and then. */
+static void lost_entries(void)
+{
+	struct umadv *adv = open_sim(1);
+	char *x = tensor(adv, MIB, "x"), *y = tensor(adv, MIB, "y");
+	struct work first = {x, y, MIB, MIB}, second = {y, x, MIB, MIB};
+
+	OP("first", UMADV_READ(x), UMADV_UPDATE(y));
+	if (umadv_sim_run(adv, NULL, write_and_forget, &first))
+		tap_bail("cannot run");
+	OP("second", UMADV_READ(y), UMADV_UPDATE(x));
+	run(adv, &second);
+	umadv_sim_sync(adv);
+	is_str(text, "", "a kernel is not named for what another one wrote in pages that have lost their entries");
+	umadv_close(adv);
+}
+
 static void off(void)
 {
 	struct umadv *adv = open_sim(0);
@@ -204,6 +232,7 @@ int main(void)
 	mistakes();
 	ranges();
 	neighbours();
+	lost_entries();
 	pending();
 	return tap_done();
 }
