@@ -200,7 +200,7 @@ static int __attribute__((cold, noinline)) end_op(struct umadv *adv, int err)
 	if (waits) {
 		um_context_wait(adv, &wait);
 		um_context_lock(adv);
-		lost |= um_context_after_event(adv); /* the plan may have been left meanwhile */
+		lost |= um_context_after_wait(adv); /* the plan may have been left meanwhile */
 		um_context_unlock(adv);
 	}
 	return err ? err : lost;

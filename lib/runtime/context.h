@@ -124,6 +124,7 @@ int um_context_free(struct umadv *adv, void *ptr);
 int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role);
 int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes);
 int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info);
+void um_context_announce(struct umadv *adv, const struct um_cost *cost); /* the op at hand to device and checks */
 /* The program will destroy the stream: no more events on it. Then, when its work is complete: its number is free. */
 void um_context_end_stream(struct umadv *adv, um_stream stream);
 void um_context_forget_stream(struct umadv *adv, um_stream stream);
@@ -175,6 +176,7 @@ void um_context_end_offers(struct umadv *adv);
 /* Relaunches (context_relaunch.c), where the plan has some. They unlock the context and lock it again. */
 void um_context_before_op(struct umadv *adv); /* launches what is due before the next op */
 int um_context_after_op(struct umadv *adv); /* of an announced op, before its launch. 0; -EIO: content is lost */
+int um_context_after_wait(struct umadv *adv); /* the same, after it has waited for its hints */
 int um_context_after_event(struct umadv *adv); /* likewise */
 void um_context_before_end(struct umadv *adv, const void *ptr); /* a tensor ends, or changes */
 void um_context_before_iter(struct umadv *adv);

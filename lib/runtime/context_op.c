@@ -260,16 +260,26 @@ static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct u
 		um_executor_guard_cpu(ex, u->tensor->addr + u->off, u->tensor->addr + u->off + u->bytes);
 }
 
+void um_context_announce(struct umadv *adv, const struct um_cost *cost)
+{
+	struct um_op_state *o = &adv->op;
+
+	o->announced = 1;
+	o->cost = *cost;
+	if (adv->device.gpu->api->announce)
+		um_op_state_announce(o, &adv->device, o->stream, cost, &adv->notices);
+	if (adv->checking.on)
+		um_checking_op(&adv->checking, o->stream, o->name);
+}
+
 /* Reports the op to device, checker, recorder, trace and activity sinks. `known`: the recorder has it already. */
 static void report_op(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
 {
 	struct um_activity_source *activities = &adv->sinks.activities;
 	struct um_event e = {.kind = UM_EV_OP, .op = *op};
 
-	if (adv->device.gpu->api->announce && !adv->op.cpu)
-		um_op_state_announce(&adv->op, &adv->device, stream, &op->cost, &adv->notices);
-	if (adv->checking.on && !adv->op.cpu)
-		um_checking_op(&adv->checking, stream, op->name);
+	if (!adv->op.cpu)
+		um_context_announce(adv, &op->cost);
 	e.op.n_uses -= adv->op.workspace != NULL;
 	if (known)
 		um_sinks_trace(&adv->sinks, &e, stream);
@@ -466,6 +476,7 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 static inline void begin_op(struct um_op_state *o, um_stream stream, const char *name)
 {
 	o->begins = 0;
+	o->announced = 0;
 	o->name = name;
 	o->stream = stream;
 }

@@ -63,14 +63,6 @@ static int begin(struct umadv *adv, uint32_t launch)
 	return 0;
 }
 
-static void announce(struct umadv *adv, const struct um_sched_op *op)
-{
-	if (adv->device.gpu->api->announce)
-		um_op_state_announce(&adv->op, &adv->device, adv->op.stream, &op->cost, &adv->notices);
-	if (adv->checking.on)
-		um_checking_op(&adv->checking, adv->op.stream, op->name);
-}
-
 /* Before the next op: what was dropped since the last one has its content still. */
 static void check_dropped(struct umadv *adv)
 {
@@ -170,7 +162,7 @@ static void launch_early(struct umadv *adv, uint32_t launch)
 
 	if (begin(adv, launch))
 		adv->notices.errors++; /* fewer uses are known: it waits for all discards */
-	announce(adv, op);
+	um_context_announce(adv, &op->cost);
 	if (adv->replan.executor)
 		um_executor_guard_all(adv->replan.executor, (unsigned)op->stream);
 	launch_again(adv, launch, closure_of(adv, launch));
@@ -186,7 +178,8 @@ static int lost(struct umadv *adv)
 	return is ? -EIO : 0;
 }
 
-int um_context_restore(struct umadv *adv)
+/* `op`: the op at hand is launched after this. */
+static int restore(struct umadv *adv, int op)
 {
 	struct um_relaunches *r = &adv->replan.relaunches;
 	struct um_op_state *o = &adv->op;
@@ -207,12 +200,19 @@ int um_context_restore(struct umadv *adv)
 	o->n_uses = was.n_uses;
 	o->begins = was.begins;
 	o->plain = 0;
+	if (op && was.announced)
+		um_context_announce(adv, &was.cost); /* the latest announcement is that of a relaunch */
 	adv->relaunching = um_app_stream_thread();
 	um_context_unlock(adv);
 	adv->device.gpu->api->cudaStreamSynchronize(adv->device.gpu, stream); /* other streams, or the CPU, are next */
 	um_context_lock(adv);
 	adv->relaunching = 0;
 	return lost(adv);
+}
+
+int um_context_restore(struct umadv *adv)
+{
+	return restore(adv, 0);
 }
 
 /* --- before and after calls --------------------------------------------------------------------------------------- */
@@ -286,7 +286,7 @@ static void launch_planned(struct umadv *adv)
 		return;
 	}
 	if (runs)
-		announce(adv, op);
+		um_context_announce(adv, &op->cost);
 	um_cursor_advance(c);
 	if (um_executor_op(r->executor, launch, (unsigned)op->stream, c, adv->op.uses, adv->op.n_uses))
 		um_context_leave(adv);
@@ -328,15 +328,20 @@ int um_context_after_op(struct umadv *adv)
 {
 	um_assert_locked(adv);
 	if (!um_replan_hints(&adv->replan) || reads_dropped(adv))
-		return um_context_restore(adv);
+		return restore(adv, 1);
 	if (adv->replan.cursor.op)
 		open_gaps(adv);
 	return lost(adv);
 }
 
+int um_context_after_wait(struct umadv *adv)
+{
+	return um_replan_hints(&adv->replan) ? 0 : restore(adv, 1);
+}
+
 int um_context_after_event(struct umadv *adv)
 {
-	return um_replan_hints(&adv->replan) ? 0 : um_context_restore(adv);
+	return um_replan_hints(&adv->replan) ? 0 : restore(adv, 0);
 }
 
 /* Does a relaunch to come use memory of [addr, end)? */
