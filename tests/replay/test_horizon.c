@@ -263,8 +263,8 @@ static void hot(void)
 	rig_close(&r);
 }
 
-/* The tensors, a bit each, that are resident after three iterations that use eight of them in turn, and the last of them
- * after each other one, in memory for five. The plan to come begins without those of `away`. */
+/* The tensors, a bit each, that are resident after three iterations that use eight of them in turn, and the last of
+ * them after each other one, in memory for five. The plan to come begins without those of `away`. */
 static uint64_t left_by_iterations(uint64_t away)
 {
 	uint64_t resident = 0;
