@@ -235,3 +235,14 @@ UM_EXPORT CUptiResult CUPTIAPI cuptiGetVersion(uint32_t *version)
 	*version = err ? 0 : CUPTI_API_VERSION;
 	return err;
 }
+
+/* A client prints the text without a look at the code returned. */
+UM_EXPORT CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char **text)
+{
+	if (!text)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*text = result == CUPTI_SUCCESS		      ? "CUPTI_SUCCESS"
+		: result == CUPTI_ERROR_NOT_SUPPORTED ? "CUPTI_ERROR_NOT_SUPPORTED"
+						      : "CUPTI_ERROR_UNKNOWN";
+	return CUPTI_SUCCESS;
+}

@@ -7,6 +7,7 @@
 #include "standin/rt.h"
 
 #include "gpu/standin_table.h"
+#include "standin/absent.h"
 #include "standin/errors.h"
 #include "standin/rt_absent.h"
 
@@ -76,19 +77,7 @@ int um_rt_done(int err)
 
 int um_rt_absent(const char *name)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static const char *reported[64];
-	size_t i;
-
-	pthread_mutex_lock(&lock);
-	for (i = 0; i < 64 && reported[i] && reported[i] != name; i++)
-		;
-	if (i == 64 || !reported[i]) {
-		fprintf(stderr, "umadvise: the stand-in runtime does not support %s\n", name);
-		if (i < 64)
-			reported[i] = name;
-	}
-	pthread_mutex_unlock(&lock);
+	um_absent_tell(name);
 	return UM_CUDA_NOT_SUPPORTED;
 }
 

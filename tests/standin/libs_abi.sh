@@ -80,17 +80,31 @@ planted "a value for a pointer" '/ cublasSscal_v2(/s/const um_real \*alpha/um_re
 planted "a pointer to the wrong thing" '/ cublasDnrm2_v2(/s/um_real \*result/float *result/'
 planted "a result too wide" '/ cusparseCreateCsr(/s/^int/long/'
 
-real=$CUDA_HOME/lib64
-names() { $NM -D --defined-only --with-symbol-versions "$1" | awk '$2 == "T" { print $3 }' | LC_ALL=C sort; }
-for l in libcublas.so.13 libcublasLt.so.13 libcusparse.so.12; do
+names() { # LIBRARY TYPES; a W is a function that is not done
+	$NM -D --defined-only --with-symbol-versions "$1" | awk -v t="$2" 'index(t, $2) { print $3 }' | LC_ALL=C sort
+}
+for l in libcublas.so.13 libcublasLt.so.13 libcusparse.so.12 libcupti.so.13; do
+	real=$CUDA_HOME/lib64/$l
+	[ -e "$real" ] || real=$CUDA_HOME/extras/CUPTI/lib64/$l
 	ours=$top_builddir/standin/libs${l##*.}/.libs/$l
-	if [ -e "$ours" ] && [ -e "$real/$l" ]; then
-		names "$ours" >"$tmp/ours"
-		names "$real/$l" >"$tmp/theirs"
+	if [ -e "$ours" ] && [ -e "$real" ]; then
+		names "$ours" T >"$tmp/ours"
+		names "$real" T >"$tmp/theirs"
 		ok "$l has functions" test -s "$tmp/ours"
 		is "$(LC_ALL=C comm -23 "$tmp/ours" "$tmp/theirs")" "" "every function exists in the real library"
 	else
 		skip 2 "no two $l to compare"
+	fi
+	header=${l#lib}
+	header=$top_builddir/standin/names_${header%.so*}.h
+	if [ -e "$ours" ] && [ -e "$real" ] && [ -e "$header" ]; then
+		sed 's/X(\(.*\))/\1@@'"$l/" "$header" | LC_ALL=C sort >"$tmp/declared"
+		names "$ours" TW >"$tmp/ours"
+		LC_ALL=C comm -12 "$tmp/theirs" "$tmp/declared" >"$tmp/wanted"
+		ok "the header of $l declares functions" test -s "$tmp/wanted"
+		is "$(LC_ALL=C comm -13 "$tmp/ours" "$tmp/wanted")" "" "each of them is there, with its version"
+	else
+		skip 2 "no header of $l"
 	fi
 done
 tap_done

@@ -39,6 +39,40 @@ wrong: gemm" "a call that fails is seen by who checks it"
 is "$(UMADVISE_DRYRUN_FAIL=cusparseSpMV:0:2 dryrun "$tmp/app" 2>/dev/null | sort -u)" "not all is right
 wrong: SpMV" "in cuSPARSE as well"
 
+# What the headers declare is there, if configure found them; a call of what is not done is refused and named once.
+if [ -e "$top_builddir/standin/names_cublas.h" ]; then
+	cat >"$tmp/absent.cpp" <<'END'
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cusparse.h>
+int main()
+{
+	cublasHandle_t blas;
+	cublasLtMatrixTransformDesc_t desc;
+	cusparseHandle_t sparse;
+
+	if (cublasCreate(&blas) || cusparseCreate(&sparse))
+		return 1;
+	for (int i = 0; i < 3; i++)
+		if (cublasCaxpy(blas, 0, nullptr, nullptr, 1, nullptr, 1) != CUBLAS_STATUS_NOT_SUPPORTED ||
+		    cublasLtMatrixTransformDescCreate(&desc, CUDA_R_32F) != CUBLAS_STATUS_NOT_SUPPORTED ||
+		    cusparseSpVecSetValues(nullptr, nullptr) != CUSPARSE_STATUS_NOT_SUPPORTED)
+			return 2;
+	return cublasDestroy(blas) || cusparseDestroy(sparse);
+}
+END
+	# shellcheck disable=SC2086 # CXX and flags are lists
+	$CXX $SANITIZE -std=c++17 -Wl,-z,now -isystem "$CUDA_HOME/include" -o "$tmp/absent" "$tmp/absent.cpp" \
+		-L"$CUDA_HOME/lib64" -lcublas -lcublasLt -lcusparse -lcudart
+	dryrun "$tmp/absent" 2>"$tmp/err"
+	is "$?" 0 "functions that are not done answer so"
+	is "$(grep 'not support' "$tmp/err")" "umadvise: the stand-in does not support cublasCaxpy_v2
+umadvise: the stand-in does not support cublasLtMatrixTransformDescCreate
+umadvise: the stand-in does not support cusparseSpVecSetValues" "each is named once"
+else
+	skip 2 "built without the headers of cuBLAS and cuSPARSE"
+fi
+
 mkdir "$tmp/lib"
 ln -s "$here"/libs13/.libs/lib*.so.13 "$here/libs12/.libs/libcusparse.so.12" "$here/rt13/.libs/libcudart.so.13" \
 	"$tmp/lib"

@@ -155,7 +155,7 @@ export UMADVISE_DRYRUN_PROFILE=a100 UMADVISE_DRYRUN_MEMORY=67108864
 case $("$NVCC" --version) in
 *"release 13."*)
 	is "$(under "$tmp/shared" 2>"$tmp/err")" "$want" "a program with the shared runtime runs"
-	is "$(cat "$tmp/err")" "umadvise: the stand-in runtime does not support cudaMallocMipmappedArray" \
+	is "$(cat "$tmp/err")" "umadvise: the stand-in does not support cudaMallocMipmappedArray" \
 		"a missing function is reported"
 	is "$(UMADVISE_DRYRUN_FAIL=cuLaunchKernel:1:719 under "$tmp/shared" 2>/dev/null | grep '^launch')" \
 		"launch: cudaErrorLaunchFailure" "a launch that fails"
