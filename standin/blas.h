@@ -88,6 +88,26 @@ struct um_dproduct {
 void um_sproduct(const struct um_sproduct *p);
 void um_dproduct(const struct um_dproduct *p);
 
+/* The same with types of elements that are parameters: UM_F32, UM_F16, UM_BF16. C may be D; sums are floats, and
+ * `follow`, if there is one, is asked for what becomes of the element at row i, column j. */
+struct um_mixed {
+	UM_PRODUCT_SHAPE;
+	int64_t ldd;
+	int type_ab, type_c;
+	float alpha, beta;
+	const void *a, *b, *c;
+	void *d;
+	float (*follow)(const void *arg, float x, int64_t i, int64_t j);
+	const void *arg;
+};
+
+void um_mixed_product(const struct um_mixed *p);
+
+/* Elements of these types; the size of others is 0. */
+size_t um_type_size(int type);
+float um_type_load(const void *from, int type, int64_t i);
+void um_type_store(void *to, int type, int64_t i, float x);
+
 /* As a kernel: `batch` products, `stride` elements apart. cublasStatus_t. */
 struct um_blas_gemm {
 	UM_PRODUCT_SHAPE;
@@ -96,6 +116,7 @@ struct um_blas_gemm {
 	void *c;
 	int64_t stride_a, stride_b, stride_c, batch;
 	int by_address;
+	int type_ab, type_c; /* of functions with types as parameters */
 };
 
 /* The product of a function with the usual parameters; further fields by name. */
@@ -113,10 +134,10 @@ struct um_blas_gemm {
 				.c = (c_),                                                                             \
 				__VA_ARGS__})
 
-/* The arguments of a call, checked and entered. `size`: bytes of an element. */
+/* The arguments of a call, checked and entered. Sizes: bytes of an element of A and B, and of C. */
 int um_blas_gemm_check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
 		       const void *beta);
-void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size);
+void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size_ab, size_t size_c);
 int um_sgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);
 int um_dgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);
 

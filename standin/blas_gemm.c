@@ -183,7 +183,7 @@ int UM_IN(gemm)(struct um_blas *h, const char *name, struct um_blas_gemm *g, con
 	g->beta = um_factor_take(&k, beta, UM_REAL_TYPE, h->device_scalars);
 	g->transpose_a = g->transpose_a != UM_OP_N;
 	g->transpose_b = g->transpose_b != UM_OP_N;
-	um_blas_gemm_touch(&k, g, sizeof(um_real));
+	um_blas_gemm_touch(&k, g, sizeof(um_real), sizeof(um_real));
 	return um_blas_status(um_libs_run(h->stream, &k, run, g, sizeof *g));
 }
 

@@ -2,19 +2,24 @@
  *
  * blas_lt.c - cuBLASLt: a product of matrices as a call with descriptors
  *
- * Single precision; matrices by column or by row, batches, and epilogues: a bias, ReLU, GELU (its tanh form) with or
- * without the value before it, GELU's derivative.
+ * Single precision and 16-bit types; matrices by column or by row, batches, and epilogues: a bias, ReLU, GELU (its tanh
+ * form) with or without the value before it, GELU's derivative.
  */
 #include "standin/blas.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#define COMPUTE_16F 64
+#define COMPUTE_16F_PEDANTIC 65
 #define COMPUTE_32F 68
+#define COMPUTE_32F_PEDANTIC 69
 #define COMPUTE_32F_FAST_TF32 77
 
 enum epilogue { RELU = 2, BIAS = 4, GELU = 32, DGELU = 64, AUX = 128 };
 enum order { BY_COLUMN, BY_ROW };
+
+#define SAME_AS_D (-1) /* type of a bias or of the value before GELU */
 
 struct layout {
 	uint64_t rows, cols;
@@ -31,9 +36,11 @@ struct matmul {
 	int8_t fast;
 };
 
-struct preference {
+struct preference { /* kept, but there is one algorithm */
 	uint64_t workspace;
-	uint32_t search;
+	uint32_t search, reductions, alignment_a, alignment_b, alignment_c, alignment_d;
+	float waves;
+	uint64_t implementations;
 };
 
 struct algorithm {
@@ -71,7 +78,12 @@ static const struct field matmul_fields[] = {
 	[13] = FIELD(matmul, aux_stride),  [15] = FIELD(matmul, sm_count), [22] = FIELD(matmul, aux_type),
 	[25] = FIELD(matmul, fast),	   [26] = FIELD(matmul, bias_type)};
 
-static const struct field preference_fields[] = {[0] = FIELD(preference, search), [1] = FIELD(preference, workspace)};
+static const struct field preference_fields[] = {
+	[0] = FIELD(preference, search),	  [1] = FIELD(preference, workspace),
+	[3] = FIELD(preference, reductions),	  [5] = FIELD(preference, alignment_a),
+	[6] = FIELD(preference, alignment_b),	  [7] = FIELD(preference, alignment_c),
+	[8] = FIELD(preference, alignment_d),	  [9] = FIELD(preference, waves),
+	[12] = FIELD(preference, implementations)};
 
 #define N(fields) (sizeof(fields) / sizeof *(fields))
 
@@ -165,30 +177,36 @@ UM_CALL(cublasLtMatrixLayoutInit_internal, void *out, size_t size, int type, uin
 
 UM_CALL(cublasLtMatmulDescCreate, void **out, int compute, int scale)
 {
-	const struct matmul m = {.compute = compute, .scale = scale, .epilogue = 1};
+	const struct matmul m = {
+		.compute = compute, .scale = scale, .epilogue = 1, .bias_type = SAME_AS_D, .aux_type = SAME_AS_D};
 
 	return create(out, &m, sizeof m);
 }
 
 UM_CALL(cublasLtMatmulDescInit_internal, void *out, size_t size, int compute, int scale)
 {
-	const struct matmul m = {.compute = compute, .scale = scale, .epilogue = 1};
+	const struct matmul m = {
+		.compute = compute, .scale = scale, .epilogue = 1, .bias_type = SAME_AS_D, .aux_type = SAME_AS_D};
 
 	return init(out, size, &m, sizeof m);
 }
 
+/* As the header says. */
+static const struct preference any = {.reductions = 7,
+				      .alignment_a = 256,
+				      .alignment_b = 256,
+				      .alignment_c = 256,
+				      .alignment_d = 256,
+				      .implementations = UINT64_MAX};
+
 UM_CALL(cublasLtMatmulPreferenceCreate, void **out)
 {
-	const struct preference p = {0};
-
-	return create(out, &p, sizeof p);
+	return create(out, &any, sizeof any);
 }
 
 UM_CALL(cublasLtMatmulPreferenceInit_internal, void *out, size_t size)
 {
-	const struct preference p = {0};
-
-	return init(out, size, &p, sizeof p);
+	return init(out, size, &any, sizeof any);
 }
 
 DESCRIPTOR(MatrixLayout, layout, layout_fields)
@@ -241,12 +259,10 @@ const char *cublasLtGetStatusString(int status)
 /* --- the product -------------------------------------------------------------------------------------------------- */
 
 struct call {
-	struct um_sproduct p; /* of column-major matrices; alpha, beta, addresses are set at execution */
+	struct um_mixed p; /* of column-major matrices; factors, addresses of a batch are set at execution */
 	struct um_factor alpha, beta;
-	const float *a, *b, *c;
-	float *d;
-	int64_t ldc, stride_a, stride_b, stride_c, stride_d, batch;
-	struct matmul m;
+	int64_t stride_a, stride_b, stride_c, stride_d, batch;
+	struct matmul m; /* with the types of bias and aux */
 	int by_row; /* D is computed as its transpose: a bias then belongs to a column */
 };
 
@@ -265,46 +281,65 @@ static float gelu_slope(float x)
 	return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * GELU_FACTOR * (1 + 3 * GELU_CUBE * x * x);
 }
 
-static void follow(const struct call *g, float *d, int64_t batch)
+struct element { /* what follow knows of it */
+	const struct call *g;
+	int64_t batch;
+};
+
+static float follow(const void *arg, float x, int64_t i, int64_t j)
 {
-	const float *bias = g->m.epilogue & BIAS ? (const float *)g->m.bias + batch * g->m.bias_stride : NULL;
-	float *aux = g->m.aux ? (float *)g->m.aux + batch * g->m.aux_stride : NULL;
+	const struct element *e = arg;
+	const struct matmul *m = &e->g->m;
+	int64_t aux = i + j * m->aux_ld + e->batch * m->aux_stride;
 
-	for (int64_t j = 0; j < g->p.n; j++)
-		for (int64_t i = 0; i < g->p.m; i++) {
-			float x = d[i + j * g->p.ldc] + (bias ? bias[g->by_row ? j : i] : 0);
-
-			if (g->m.epilogue & GELU && g->m.epilogue & AUX)
-				aux[i + j * g->m.aux_ld] = x;
-			if (g->m.epilogue & DGELU)
-				x *= gelu_slope(aux[i + j * g->m.aux_ld]);
-			if (g->m.epilogue & GELU)
-				x = gelu(x);
-			if (g->m.epilogue & RELU && !(x > 0))
-				x = 0;
-			d[i + j * g->p.ldc] = x;
-		}
+	if (m->epilogue & BIAS)
+		x += um_type_load(m->bias, m->bias_type, (e->g->by_row ? j : i) + e->batch * m->bias_stride);
+	if (m->epilogue & GELU && m->epilogue & AUX)
+		um_type_store(m->aux, m->aux_type, aux, x);
+	if (m->epilogue & DGELU)
+		x *= gelu_slope(um_type_load(m->aux, m->aux_type, aux));
+	if (m->epilogue & GELU)
+		x = gelu(x);
+	return m->epilogue & RELU && !(x > 0) ? 0 : x;
 }
 
 static void run(void *arg)
 {
 	const struct call *g = arg;
-	struct um_sproduct p = g->p;
+	const int64_t size_ab = (int64_t)um_type_size(g->p.type_ab), size_c = (int64_t)um_type_size(g->p.type_c);
 
-	p.alpha = (float)um_factor_value(&g->alpha);
-	p.beta = (float)um_factor_value(&g->beta);
 	for (int64_t l = 0; l < g->batch; l++) {
-		const float *c = g->c + l * g->stride_c;
+		const struct element e = {g, l};
+		struct um_mixed p = g->p;
 
-		p.a = g->a + l * g->stride_a;
-		p.b = g->b + l * g->stride_b;
-		p.c = g->d + l * g->stride_d;
-		for (int64_t j = 0; p.beta != 0 && c != p.c && j < p.n; j++)
-			memcpy(p.c + j * p.ldc, c + j * g->ldc, (size_t)p.m * sizeof *c);
-		um_sproduct(&p);
-		if (g->m.epilogue & (RELU | BIAS | GELU | DGELU))
-			follow(g, p.c, l);
+		p.alpha = (float)um_factor_value(&g->alpha);
+		p.beta = (float)um_factor_value(&g->beta);
+		p.a = (const char *)g->p.a + l * g->stride_a * size_ab;
+		p.b = (const char *)g->p.b + l * g->stride_b * size_ab;
+		p.c = g->p.c ? (const char *)g->p.c + l * g->stride_c * size_c : NULL;
+		p.d = (char *)g->p.d + l * g->stride_d * size_c;
+		p.follow = g->m.epilogue & (RELU | BIAS | GELU | DGELU) ? follow : NULL;
+		p.arg = &e;
+		um_mixed_product(&p);
 	}
+}
+
+/* May A and B, and C and D, have these types? */
+static int types_go(const struct matmul *m, int ab, int cd)
+{
+	if (m->compute == COMPUTE_16F || m->compute == COMPUTE_16F_PEDANTIC)
+		return m->scale == UM_F16 && ab == UM_F16 && cd == UM_F16;
+	if (m->compute < COMPUTE_32F || m->compute > COMPUTE_32F_FAST_TF32 || m->scale != UM_F32)
+		return 0;
+	if (m->compute <= COMPUTE_32F_PEDANTIC && (ab == UM_F16 || ab == UM_BF16) && cd == ab)
+		return 1;
+	return cd == UM_F32 && (ab == UM_F32 || (m->compute <= COMPUTE_32F_PEDANTIC && um_type_size(ab)));
+}
+
+/* The type of a bias, or of the value before GELU. */
+static int other_type(int type, int d)
+{
+	return type == SAME_AS_D ? d : type;
 }
 
 static int supported(const struct matmul *m, const struct layout *l[4])
@@ -316,11 +351,11 @@ static int supported(const struct matmul *m, const struct layout *l[4])
 	for (size_t i = 0; i < N(known); i++)
 		found |= m->epilogue == known[i];
 	for (int i = 0; i < 4; i++)
-		if (l[i]->type != UM_F32 || (l[i]->order != BY_COLUMN && l[i]->order != BY_ROW))
+		if (l[i]->order != BY_COLUMN && l[i]->order != BY_ROW)
 			return 0;
-	return found && m->compute >= COMPUTE_32F && m->compute <= COMPUTE_32F_FAST_TF32 && m->scale == UM_F32 &&
-	       m->pointer_mode >= 0 && m->pointer_mode <= 1 && !m->tc && m->bias_type == UM_F32 &&
-	       m->aux_type == UM_F32 && l[2]->order == l[3]->order;
+	return found && l[0]->type == l[1]->type && l[2]->type == l[3]->type && types_go(m, l[0]->type, l[3]->type) &&
+	       m->pointer_mode >= 0 && m->pointer_mode <= 1 && !m->tc && l[2]->order == l[3]->order &&
+	       um_type_size(other_type(m->bias_type, l[3]->type)) && um_type_size(other_type(m->aux_type, l[3]->type));
 }
 
 static int fits(const struct layout *l)
@@ -339,45 +374,46 @@ static int shape(struct call *g, const struct matmul *m, const struct layout *a,
 	if (rows != d->rows || cols != d->cols || sum != (m->tb ? b->cols : b->rows))
 		return 0;
 	g->by_row = d->order == BY_ROW;
-	g->p = (struct um_sproduct){.transpose_a = g->by_row ? !tb : ta,
-				    .transpose_b = g->by_row ? !ta : tb,
-				    .m = (int64_t)(g->by_row ? cols : rows),
-				    .n = (int64_t)(g->by_row ? rows : cols),
-				    .k = (int64_t)sum,
-				    .lda = g->by_row ? b->ld : a->ld,
-				    .ldb = g->by_row ? a->ld : b->ld,
-				    .ldc = d->ld};
+	g->p.transpose_a = g->by_row ? !tb : ta;
+	g->p.transpose_b = g->by_row ? !ta : tb;
+	g->p.m = (int64_t)(g->by_row ? cols : rows);
+	g->p.n = (int64_t)(g->by_row ? rows : cols);
+	g->p.k = (int64_t)sum;
+	g->p.lda = g->by_row ? b->ld : a->ld;
+	g->p.ldb = g->by_row ? a->ld : b->ld;
+	g->p.ldd = d->ld;
 	return 1;
 }
 
 static void touch(struct um_libs_kernel *k, const struct call *g)
 {
+	const struct um_mixed *p = &g->p;
 	const struct um_blas_gemm product =
-		(struct um_blas_gemm){.transpose_a = g->p.transpose_a,
-				      .transpose_b = g->p.transpose_b,
-				      .m = g->p.m,
-				      .n = g->p.n,
-				      .k = g->p.k,
-				      .lda = g->p.lda,
-				      .ldb = g->p.ldb,
-				      .ldc = g->p.ldc,
-				      .beta = g->c == g->d ? g->beta : (struct um_factor){0},
-				      .a = g->a,
-				      .b = g->b,
-				      .c = g->d,
+		(struct um_blas_gemm){.transpose_a = p->transpose_a,
+				      .transpose_b = p->transpose_b,
+				      .m = p->m,
+				      .n = p->n,
+				      .k = p->k,
+				      .lda = p->lda,
+				      .ldb = p->ldb,
+				      .ldc = p->ldd,
+				      .beta = p->c == p->d ? g->beta : (struct um_factor){0},
+				      .a = p->a,
+				      .b = p->b,
+				      .c = p->d,
 				      .stride_a = g->stride_a,
 				      .stride_b = g->stride_b,
 				      .stride_c = g->stride_d,
 				      .batch = g->batch};
-	const size_t size = sizeof(float);
+	const size_t size = um_type_size(p->type_c);
 
-	um_blas_gemm_touch(k, &product, size);
-	if (!um_factor_is_zero(&g->beta) && g->c != g->d)
-		um_libs_touch_matrix(k, g->c, g->p.m, g->p.n * g->batch, g->ldc, size, UM_READ);
+	um_blas_gemm_touch(k, &product, um_type_size(p->type_ab), size);
+	if (!um_factor_is_zero(&g->beta) && p->c != p->d)
+		um_libs_touch_matrix(k, p->c, p->m, p->n * g->batch, p->ldc, size, UM_READ);
 	if (g->m.epilogue & BIAS)
-		um_libs_touch_vector(k, g->m.bias, g->by_row ? g->p.n : g->p.m, 1, size, UM_READ);
+		um_libs_touch_vector(k, g->m.bias, g->by_row ? p->n : p->m, 1, um_type_size(g->m.bias_type), UM_READ);
 	if (g->m.epilogue & AUX)
-		um_libs_touch_matrix(k, g->m.aux, g->p.m, g->p.n * g->batch, g->m.aux_ld, size,
+		um_libs_touch_matrix(k, g->m.aux, p->m, p->n * g->batch, g->m.aux_ld, um_type_size(g->m.aux_type),
 				     g->m.epilogue & GELU ? UM_WRITE : UM_READ);
 }
 
@@ -401,29 +437,27 @@ UM_CALL(cublasLtMatmul, void *handle, const struct matmul *m, const void *alpha,
 	if (!fits(la) || !fits(lb) || !fits(lc) || !fits(ld) || (m->epilogue & BIAS && !m->bias) ||
 	    (m->epilogue & AUX && !m->aux))
 		return UM_BLAS_INVALID_VALUE;
-	g = (struct call){.a = a,
-			  .b = b,
-			  .c = c,
-			  .d = d,
-			  .ldc = lc->ld,
+	g = (struct call){.p = {.type_ab = la->type, .type_c = ld->type, .ldc = lc->ld, .a = a, .b = b, .c = c, .d = d},
 			  .stride_a = la->stride,
 			  .stride_b = lb->stride,
 			  .stride_c = lc->stride,
 			  .stride_d = ld->stride,
 			  .batch = ld->batch,
 			  .m = *m};
+	g.m.bias_type = other_type(m->bias_type, ld->type);
+	g.m.aux_type = other_type(m->aux_type, ld->type);
 	if (!shape(&g, m, la, lb, ld) || lc->rows != ld->rows || lc->cols != ld->cols)
 		return UM_BLAS_INVALID_VALUE;
 	if (g.by_row) {
-		g.a = b;
-		g.b = a;
+		g.p.a = b;
+		g.p.b = a;
 		g.stride_a = lb->stride;
 		g.stride_b = la->stride;
 	}
 	if (!g.p.m || !g.p.n)
 		return UM_BLAS_OK;
-	g.alpha = um_factor_take(&k, alpha, UM_F32, m->pointer_mode == 1);
-	g.beta = um_factor_take(&k, beta, UM_F32, m->pointer_mode == 1);
+	g.alpha = um_factor_take(&k, alpha, m->scale, m->pointer_mode == 1);
+	g.beta = um_factor_take(&k, beta, m->scale, m->pointer_mode == 1);
 	if (!um_factor_is_zero(&g.beta) && !c)
 		return UM_BLAS_INVALID_VALUE;
 	k.flops = 2.0 * (double)g.p.m * (double)g.p.n * (double)g.p.k * (double)g.batch;

@@ -2,11 +2,13 @@
  *
  * blas_mixed.c - cuBLAS: products with types as parameters (GemmEx and the like)
  *
- * Checks, touched ranges, and dispatch. Only single and double precision are computed.
+ * Checks, touched ranges, and dispatch: single, double, and 16-bit types with single-precision sums.
  */
 #include "standin/blas.h"
 
 enum compute { /* cublasComputeType_t */
+	       COMPUTE_16F = 64,
+	       COMPUTE_16F_PEDANTIC = 65,
 	       COMPUTE_32F = 68,
 	       COMPUTE_32F_PEDANTIC = 69,
 	       COMPUTE_64F = 70,
@@ -59,7 +61,7 @@ static void touch_listed(struct um_libs_kernel *k, const struct part *p, int64_t
 		um_libs_touch_matrix(k, ((void *const *)p->at)[i], p->rows, p->cols, p->ld, size, p->access);
 }
 
-void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size)
+void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size_ab, size_t size_c)
 {
 	const struct part parts[] = {
 		{g->a, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->stride_a, UM_READ},
@@ -70,30 +72,94 @@ void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, 
 		if (!parts[i].rows || !parts[i].cols)
 			continue;
 		if (g->by_address)
-			touch_listed(k, &parts[i], g->batch, size);
+			touch_listed(k, &parts[i], g->batch, i < 2 ? size_ab : size_c);
 		else
-			touch_strided(k, &parts[i], g->batch, size);
+			touch_strided(k, &parts[i], g->batch, i < 2 ? size_ab : size_c);
 	}
 }
 
 /* --- types as parameters ------------------------------------------------------------------------------------------ */
 
-/* The type of computation of a call, or -1. */
+static int is_16_bit(int type)
+{
+	return type == UM_F16 || type == UM_BF16;
+}
+
+/* The type of the factors of a call, or -1: not supported. */
 static int type_of(int a, int b, int c, int compute)
 {
+	if (a != b)
+		return -1;
 	switch (compute) {
+	case COMPUTE_16F:
+	case COMPUTE_16F_PEDANTIC:
+		return a == UM_F16 && c == UM_F16 ? UM_F16 : -1;
 	case COMPUTE_32F:
 	case COMPUTE_32F_PEDANTIC:
+		if (is_16_bit(a) && (c == a || c == UM_F32))
+			return UM_F32;
+		/* fall through */
 	case COMPUTE_32F_FAST_16F:
 	case COMPUTE_32F_FAST_16BF:
 	case COMPUTE_32F_FAST_TF32:
-		return a == UM_F32 && b == UM_F32 && c == UM_F32 ? UM_F32 : -1;
+		return a == UM_F32 && c == UM_F32 ? UM_F32 : -1;
 	case COMPUTE_64F:
 	case COMPUTE_64F_PEDANTIC:
-		return a == UM_F64 && b == UM_F64 && c == UM_F64 ? UM_F64 : -1;
+		return a == UM_F64 && c == UM_F64 ? UM_F64 : -1;
 	default:
 		return -1;
 	}
+}
+
+static void run(void *arg)
+{
+	const struct um_blas_gemm *g = arg;
+	const int64_t size_ab = (int64_t)um_type_size(g->type_ab), size_c = (int64_t)um_type_size(g->type_c);
+	struct um_mixed p = {.transpose_a = g->transpose_a,
+			     .transpose_b = g->transpose_b,
+			     .m = g->m,
+			     .n = g->n,
+			     .k = g->k,
+			     .lda = g->lda,
+			     .ldb = g->ldb,
+			     .ldc = g->ldc,
+			     .ldd = g->ldc,
+			     .type_ab = g->type_ab,
+			     .type_c = g->type_c,
+			     .alpha = (float)um_factor_value(&g->alpha),
+			     .beta = (float)um_factor_value(&g->beta)};
+
+	for (int64_t i = 0; i < g->batch; i++) {
+		if (g->by_address) {
+			p.a = ((const void *const *)g->a)[i];
+			p.b = ((const void *const *)g->b)[i];
+			p.d = ((void *const *)g->c)[i];
+		} else {
+			p.a = (const char *)g->a + i * g->stride_a * size_ab;
+			p.b = (const char *)g->b + i * g->stride_b * size_ab;
+			p.d = (char *)g->c + i * g->stride_c * size_c;
+		}
+		p.c = p.d;
+		um_mixed_product(&p);
+	}
+}
+
+/* As um_sgemm, of 16-bit types. */
+static int mixed_gemm(const struct um_blas *h, const char *name, int type, struct um_blas_gemm *g, const void *alpha,
+		      const void *beta)
+{
+	struct um_libs_kernel k = {.name = name};
+	int status = um_blas_gemm_check(h, g->transpose_a, g->transpose_b, g, alpha, beta);
+
+	if (status || g->m == 0 || g->n == 0 || g->batch == 0)
+		return status;
+	k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+	g->alpha = um_factor_take(&k, alpha, type, h->device_scalars);
+	g->beta = um_factor_take(&k, beta, type, h->device_scalars);
+	g->transpose_a = g->transpose_a != UM_OP_N;
+	g->transpose_b = g->transpose_b != UM_OP_N;
+	um_blas_gemm_touch(&k, g, um_type_size(g->type_ab), um_type_size(g->type_c));
+	return um_blas_status(um_libs_run(h->stream, &k, run, g, sizeof *g));
 }
 
 static int gemm(struct um_blas *h, const char *name, int type, struct um_blas_gemm *g, const void *alpha,
@@ -101,9 +167,11 @@ static int gemm(struct um_blas *h, const char *name, int type, struct um_blas_ge
 {
 	if (!h)
 		return UM_BLAS_NOT_INITIALIZED;
-	return type == UM_F32	? um_sgemm(h, name, g, alpha, beta)
-	       : type == UM_F64 ? um_dgemm(h, name, g, alpha, beta)
-				: UM_BLAS_NOT_SUPPORTED;
+	if (type < 0)
+		return UM_BLAS_NOT_SUPPORTED;
+	return type == UM_F64	       ? um_dgemm(h, name, g, alpha, beta)
+	       : is_16_bit(g->type_ab) ? mixed_gemm(h, name, type, g, alpha, beta)
+				       : um_sgemm(h, name, g, alpha, beta);
 }
 
 UM_CALL(cublasGemmEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
@@ -111,8 +179,8 @@ UM_CALL(cublasGemmEx, struct um_blas *h, int ta, int tb, int m, int n, int k, co
 	int compute, int algorithm)
 {
 	(void)algorithm;
-	return gemm(h, "cublasGemmEx", type_of(type_a, type_b, type_c, compute), UM_BLAS_GEMM(c, .batch = 1), alpha,
-		    beta);
+	return gemm(h, "cublasGemmEx", type_of(type_a, type_b, type_c, compute),
+		    UM_BLAS_GEMM(c, .batch = 1, .type_ab = type_a, .type_c = type_c), alpha, beta);
 }
 
 UM_CALL(cublasGemmStridedBatchedEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
@@ -121,7 +189,8 @@ UM_CALL(cublasGemmStridedBatchedEx, struct um_blas *h, int ta, int tb, int m, in
 {
 	(void)algorithm;
 	return gemm(h, "cublasGemmStridedBatchedEx", type_of(type_a, type_b, type_c, compute),
-		    UM_BLAS_GEMM(c, .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch),
+		    UM_BLAS_GEMM(c, .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch,
+				 .type_ab = type_a, .type_c = type_c),
 		    alpha, beta);
 }
 
@@ -131,7 +200,9 @@ UM_CALL(cublasGemmBatchedEx, struct um_blas *h, int ta, int tb, int m, int n, in
 {
 	(void)algorithm;
 	return gemm(h, "cublasGemmBatchedEx", type_of(type_a, type_b, type_c, compute),
-		    UM_BLAS_GEMM((void *)(uintptr_t)c, .batch = batch, .by_address = 1), alpha, beta);
+		    UM_BLAS_GEMM((void *)(uintptr_t)c, .batch = batch, .by_address = 1, .type_ab = type_a,
+				 .type_c = type_c),
+		    alpha, beta);
 }
 
 UM_CALL(cublasSgemmEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const float *alpha, const void *a,

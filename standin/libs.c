@@ -7,6 +7,8 @@
  */
 #include "standin/libs.h"
 
+#include "standin/half.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -163,12 +165,14 @@ int um_libs_copy(void *stream, const struct um_libs_copy *c, int wait)
 
 static double number(const void *at, int type)
 {
-	return type == UM_F64 ? *(const double *)at : (double)*(const float *)at;
+	return type == UM_F64	? *(const double *)at
+	       : type == UM_F16 ? (double)um_half_load(*(const uint16_t *)at)
+				: (double)*(const float *)at;
 }
 
 struct um_factor um_factor_take(struct um_libs_kernel *k, const void *ptr, int type, int on_device)
 {
-	size_t size = type == UM_F64 ? sizeof(double) : sizeof(float);
+	size_t size = type == UM_F64 ? sizeof(double) : type == UM_F16 ? sizeof(uint16_t) : sizeof(float);
 
 	if (!on_device || !ptr)
 		return (struct um_factor){NULL, ptr ? number(ptr, type) : 0, type};

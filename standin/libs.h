@@ -14,6 +14,7 @@
  *     blas_vector.c   vectors; compiled once for each type, as the next two
  *     blas_matrix.c   a matrix and vectors; triangles; sums of matrices
  *     blas_gemm.c     products
+ *     blas_half.c     products of 16-bit types
  *     blas_mixed.c    forms whose types are parameters
  *     blas_lt.c       cuBLASLt
  *     sparse.c        cuSPARSE: handles, matrices, vectors
@@ -36,7 +37,7 @@
 	UM_EXPORT int name(__VA_ARGS__);                                                                               \
 	int name(__VA_ARGS__)
 
-enum um_data_type { UM_F32 = 0, UM_F64 = 1 }; /* cudaDataType */
+enum um_data_type { UM_F32 = 0, UM_F64 = 1, UM_F16 = 2, UM_BF16 = 14 }; /* cudaDataType */
 
 /* Opens the device, as the first call into a library does. CUDA error code; 35 where there is no stand-in driver. */
 int um_libs_open(void);
@@ -76,7 +77,7 @@ int um_libs_copy(void *stream, const struct um_libs_copy *c, int wait);
 struct um_factor {
 	const void *at; /* on the device, or NULL */
 	double value;
-	int type; /* enum um_data_type */
+	int type; /* enum um_data_type, not UM_BF16 */
 };
 
 struct um_factor um_factor_take(struct um_libs_kernel *k, const void *ptr, int type, int on_device);

@@ -13,6 +13,8 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 #include <cusparse.h>
 
@@ -33,6 +35,26 @@ template <class R> static R number(size_t i)
 {
 	return (R)((int)(i * 7 + i / 5) % 9 - 4) / 2;
 }
+
+template <> __half number<__half>(size_t i)
+{
+	return __float2half(number<float>(i));
+}
+
+template <> __nv_bfloat16 number<__nv_bfloat16>(size_t i)
+{
+	return __float2bfloat16(number<float>(i));
+}
+
+static cudaDataType_t type_of(float) { return CUDA_R_32F; }
+static cudaDataType_t type_of(__half) { return CUDA_R_16F; }
+static cudaDataType_t type_of(__nv_bfloat16) { return CUDA_R_16BF; }
+static float single(float x) { return x; }
+static float single(__half x) { return __half2float(x); }
+static float single(__nv_bfloat16 x) { return __bfloat162float(x); }
+static float same(float x, float) { return x; }
+static __half same(float x, __half) { return __float2half(x); }
+static __nv_bfloat16 same(float x, __nv_bfloat16) { return __float2bfloat16(x); }
 
 template <class R> struct memory {
 	R *at;
@@ -307,15 +329,117 @@ static void mixed()
 	                                  CUBLAS_GEMM_DEFAULT) &&
 	          c.is(wc),
 	      "GemmStridedBatchedEx");
-	check(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &alpha, a, CUDA_R_16F, 8, b, CUDA_R_16F, 8, &beta, c,
-	                   CUDA_R_16F, 8, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED,
-	      "half precision is refused");
+	check(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &alpha, a, CUDA_R_8I, 8, b, CUDA_R_8I, 8, &beta, c,
+	                   CUDA_R_32I, 8, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED,
+	      "whole numbers are refused");
+	check(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &alpha, a, CUDA_R_16F, 8, b, CUDA_R_16BF, 8, &beta, c,
+	                   CUDA_R_32F, 8, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED,
+	      "two types of factors are refused");
 	check(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &alpha, a, 7, b, 8, &beta, c, 8) ==
 	          CUBLAS_STATUS_INVALID_VALUE,
 	      "too few rows are refused");
 	check(cublasSgemm(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &alpha, a, 8, b, 8, &beta, c, 8) ==
 	          CUBLAS_STATUS_NOT_INITIALIZED,
 	      "no handle is refused");
+}
+
+/* A and B of type T, C of type U: exact sums, rounded once. */
+template <class T, class U> static void narrow(int ta, int tb, int m, int n, int k, float beta)
+{
+	const int lda = (ta ? k : m) + 1, ldb = (tb ? n : k) + 2, ldc = m + 3, batch = 2;
+	const size_t sa = (size_t)lda * (size_t)(ta ? m : k), sb = (size_t)ldb * (size_t)(tb ? k : n);
+	const size_t sc = (size_t)ldc * (size_t)n;
+	const cudaDataType_t type = type_of(T()), result = type_of(U());
+	const auto op_a = ta ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = tb ? CUBLAS_OP_T : CUBLAS_OP_N;
+	const float alpha = 0.5;
+	memory<T> a(batch * sa), b(batch * sb);
+	memory<U> c(batch * sc), again(batch * sc), strided(batch * sc);
+	memory<T *> pa(batch), pb(batch);
+	memory<U *> pc(batch);
+	std::vector<float> wa, wb, wc;
+	std::vector<U> want;
+
+	if (beta == 0)
+		c.at[0] = again.at[0] = strided.at[0] = same(NAN, U()); /* is not read */
+	for (size_t i = 0; i < batch * sa; i++)
+		wa.push_back(single(a.at[i]));
+	for (size_t i = 0; i < batch * sb; i++)
+		wb.push_back(single(b.at[i]));
+	for (size_t i = 0; i < batch * sc; i++)
+		wc.push_back(single(c.at[i]));
+	for (size_t l = 0; l < batch; l++) {
+		pa.at[l] = a.at + l * sa;
+		pb.at[l] = b.at + l * sb;
+		pc.at[l] = again.at + l * sc;
+		product<float>(wc, ta, tb, m, n, k, alpha, wa, lda, wb, ldb, beta, ldc, l * sa, l * sb, l * sc);
+	}
+	for (float x : wc)
+		want.push_back(same(x, U()));
+	check(!cublasGemmEx(blas, op_a, op_b, m, n, k, &alpha, a, type, lda, b, type, ldb, &beta, c, result, ldc,
+	                    CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+	      "GemmEx of 16 bits");
+	cudaStreamSynchronize(stream);
+	check(!std::memcmp(c.at, want.data(), sc * sizeof(U)), "its result");
+	check(!cublasGemmStridedBatchedEx(blas, op_a, op_b, m, n, k, &alpha, a, type, lda, (long long)sa, b, type, ldb,
+	                                  (long long)sb, &beta, strided, result, ldc, (long long)sc, batch,
+	                                  CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) &&
+	          strided.is(want),
+	      "GemmStridedBatchedEx of 16 bits");
+	check(!cublasGemmBatchedEx(blas, op_a, op_b, m, n, k, &alpha, (const void *const *)pa.at, type, lda,
+	                           (const void *const *)pb.at, type, ldb, &beta, (void *const *)pc.at, result, ldc, batch,
+	                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) &&
+	          again.is(want),
+	      "GemmBatchedEx of 16 bits");
+}
+
+/* Every number of the type times alpha: the products are those of the header's conversions. */
+template <class T> static void numbers(float alpha)
+{
+	const int n = 65536;
+	const float beta = 0;
+	const cudaDataType_t type = type_of(T());
+	memory<T> a(n), one(1), c(n);
+	bool good = true;
+
+	one.at[0] = same(1, T());
+	for (int i = 0; i < n; i++) {
+		uint16_t bits = (uint16_t)i;
+
+		std::memcpy((void *)&a.at[i], &bits, sizeof bits);
+	}
+	check(!cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, 1, 1, &alpha, a, type, n, one, type, 1, &beta, c, type, n,
+	                    CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+	      "a product with 1");
+	cudaStreamSynchronize(stream);
+	for (int i = 0; i < n; i++) {
+		float x = single(a.at[i]);
+		T want = same(alpha * x, T());
+
+		good &= std::isnan(x) ? std::isnan(single(c.at[i])) : single(c.at[i]) == single(want);
+	}
+	check(good, "numbers are rounded as the header does");
+}
+
+/* In half precision the factors are halves, too. */
+static void half_factors()
+{
+	const __half alpha = __float2half(0.25f), beta = __float2half(2);
+	memory<__half> a(64), b(64), c(64);
+	std::vector<float> wa, wb, wc;
+	std::vector<__half> want;
+
+	for (size_t i = 0; i < 64; i++) {
+		wa.push_back(single(a.at[i]));
+		wb.push_back(single(b.at[i]));
+		wc.push_back(single(c.at[i]));
+	}
+	product<float>(wc, 0, 0, 8, 8, 8, 0.25f, wa, 8, wb, 8, 2, 8);
+	for (float x : wc)
+		want.push_back(__float2half(x));
+	check(!cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &alpha, a, CUDA_R_16F, 8, b, CUDA_R_16F, 8, &beta, c,
+	                    CUDA_R_16F, 8, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT) &&
+	          c.is(want),
+	      "half precision");
 }
 
 static void copies()
@@ -367,14 +491,15 @@ static double gelu(double x)
 	return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-static void light_once(int epilogue, int order, bool turned)
+template <class T> static void light_once(int epilogue, int order, bool turned)
 {
 	const int m = 13, n = 9, k = 11;
 	const float alpha = 0.25, beta = 0.5;
 	const cublasOperation_t op = turned ? CUBLAS_OP_T : CUBLAS_OP_N;
 	const int rows_a = turned ? k : m, cols_a = turned ? m : k;
 	const cublasLtOrder_t by = order ? CUBLASLT_ORDER_ROW : CUBLASLT_ORDER_COL;
-	memory<float> a((size_t)(m * k)), b((size_t)(k * n)), c((size_t)(m * n)), d((size_t)(m * n)), bias((size_t)m);
+	const double exact = sizeof(T) == 4 ? 1e-5 : 0x1p-7; /* of the larger of 1 and the result */
+	memory<T> a((size_t)(m * k)), b((size_t)(k * n)), c((size_t)(m * n)), d((size_t)(m * n)), bias((size_t)m);
 	cublasLtHandle_t lt;
 	cublasLtMatmulDesc_t desc;
 	cublasLtMatrixLayout_t la, lb, lc, ld;
@@ -382,21 +507,25 @@ static void light_once(int epilogue, int order, bool turned)
 	cublasLtMatmulHeuristicResult_t found[2];
 	size_t room = 1 << 20;
 	int n_found = 0;
-	const float *pb = bias;
+	uint32_t aligned = 16;
+	const T *pb = bias;
 
 	cublasLtCreate(&lt);
 	cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
 	cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof op);
 	cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
 	cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &pb, sizeof pb);
-	cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, (uint64_t)rows_a, (uint64_t)cols_a, order ? cols_a : rows_a);
-	cublasLtMatrixLayoutCreate(&lb, CUDA_R_32F, k, n, order ? n : k);
-	cublasLtMatrixLayoutCreate(&lc, CUDA_R_32F, m, n, order ? n : m);
-	cublasLtMatrixLayoutCreate(&ld, CUDA_R_32F, m, n, order ? n : m);
+	cublasLtMatrixLayoutCreate(&la, type_of(T()), (uint64_t)rows_a, (uint64_t)cols_a, order ? cols_a : rows_a);
+	cublasLtMatrixLayoutCreate(&lb, type_of(T()), k, n, order ? n : k);
+	cublasLtMatrixLayoutCreate(&lc, type_of(T()), m, n, order ? n : m);
+	cublasLtMatrixLayoutCreate(&ld, type_of(T()), m, n, order ? n : m);
 	for (auto l : {la, lb, lc, ld})
 		cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_ORDER, &by, sizeof by);
 	cublasLtMatmulPreferenceCreate(&pref);
 	cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room);
+	check(!cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &aligned,
+	                                            sizeof aligned),
+	      "an alignment is taken");
 	check(!cublasLtMatmulAlgoGetHeuristic(lt, desc, la, lb, lc, ld, pref, 1, found, &n_found) && n_found == 1 &&
 	          found[0].state == CUBLAS_STATUS_SUCCESS && found[0].workspaceSize <= room,
 	      "an algorithm is found");
@@ -410,17 +539,18 @@ static void light_once(int epilogue, int order, bool turned)
 			for (int l = 0; l < k; l++) {
 				int r = turned ? l : i, s = turned ? i : l;
 
-				sum += (double)a.at[order ? r * cols_a + s : r + s * rows_a] *
-				       (double)b.at[order ? l * n + j : l + j * k];
+				sum += (double)single(a.at[order ? r * cols_a + s : r + s * rows_a]) *
+				       (double)single(b.at[order ? l * n + j : l + j * k]);
 			}
-			sum = (double)alpha * sum + (double)beta * (double)c.at[order ? i * n + j : i + j * m];
+			sum = (double)alpha * sum + (double)beta * (double)single(c.at[order ? i * n + j : i + j * m]);
 			if (epilogue & CUBLASLT_EPILOGUE_BIAS)
-				sum += (double)bias.at[i];
+				sum += (double)single(bias.at[i]);
 			if (epilogue & CUBLASLT_EPILOGUE_GELU)
 				sum = gelu(sum);
 			if (epilogue & CUBLASLT_EPILOGUE_RELU)
 				sum = sum > 0 ? sum : 0;
-			check(std::fabs((double)d.at[order ? i * n + j : i + j * m] - sum) < 1e-5, "cublasLtMatmul's result");
+			check(std::fabs((double)single(d.at[order ? i * n + j : i + j * m]) - sum) < exact * std::fmax(1, std::fabs(sum)),
+			      "cublasLtMatmul's result");
 		}
 	cublasLtMatmulPreferenceDestroy(pref);
 	for (auto l : {la, lb, lc, ld})
@@ -436,8 +566,11 @@ static void light()
 
 	for (int e : epilogues)
 		for (int order = 0; order < 2; order++)
-			for (int turned = 0; turned < 2; turned++)
-				light_once(e, order, turned);
+			for (int turned = 0; turned < 2; turned++) {
+				light_once<float>(e, order, turned);
+				light_once<__half>(e, order, turned);
+				light_once<__nv_bfloat16>(e, order, turned);
+			}
 }
 
 /* --- cuSPARSE ---------------------------------------------------------------------------------------------------- */
@@ -654,6 +787,17 @@ int main()
 	triangles<float>(7, 5);
 	triangles<double>(4, 6);
 	mixed();
+	for (int i = 0; i < 8; i++) {
+		narrow<__half, __half>(i & 1, i >> 1 & 1, 100, 260, 300, i & 4 ? 1 : 0);
+		narrow<__half, float>(i & 1, i >> 1 & 1, 5, 3, 7, i & 4 ? 2 : 0);
+		narrow<__nv_bfloat16, __nv_bfloat16>(i & 1, i >> 1 & 1, 33, 7, 257, i & 4 ? 1 : 0);
+		narrow<__nv_bfloat16, float>(i & 1, i >> 1 & 1, 97, 2, 20, i & 4 ? 1 : 0);
+	}
+	for (float alpha : {1.0f, 0.5f, 1.5f, 1.0007f, 3e-5f, 3e5f}) {
+		numbers<__half>(alpha);
+		numbers<__nv_bfloat16>(alpha);
+	}
+	half_factors();
 	copies();
 	capture();
 	light();
