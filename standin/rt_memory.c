@@ -10,12 +10,25 @@
 #define ATTR_MANAGED 8
 #define TYPE_UNIFIED 4 /* CU_MEMORYTYPE_UNIFIED: the address says */
 
-UM_RT(cudaMalloc, (void **ptr, size_t bytes), cuMemAlloc, (ptr, bytes))
+/* As UM_RT. The driver refuses 0 bytes; the runtime gives NULL, except of managed memory. */
+#define UM_RT_ALLOC(name, params, fn, args)                                                                            \
+	UM_EXPORT int name params;                                                                                     \
+	int name params                                                                                                \
+	{                                                                                                              \
+		int err_ = um_rt_enter();                                                                              \
+                                                                                                                       \
+		if (err_ || !ptr || bytes)                                                                             \
+			return um_rt_done(err_ ? err_ : um_rt.fn args);                                                \
+		*ptr = NULL;                                                                                           \
+		return UM_CUDA_OK;                                                                                     \
+	}
+
+UM_RT_ALLOC(cudaMalloc, (void **ptr, size_t bytes), cuMemAlloc, (ptr, bytes))
 UM_RT(cudaMallocManaged, (void **ptr, size_t bytes, unsigned flags), cuMemAllocManaged, (ptr, bytes, flags))
 UM_RT(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t rows), cuMemAllocPitch,
       (ptr, pitch, width, rows, 16))
-UM_RT(cudaMallocHost, (void **ptr, size_t bytes), cuMemHostAlloc, (ptr, bytes, 0))
-UM_RT(cudaHostAlloc, (void **ptr, size_t bytes, unsigned flags), cuMemHostAlloc, (ptr, bytes, flags))
+UM_RT_ALLOC(cudaMallocHost, (void **ptr, size_t bytes), cuMemHostAlloc, (ptr, bytes, 0))
+UM_RT_ALLOC(cudaHostAlloc, (void **ptr, size_t bytes, unsigned flags), cuMemHostAlloc, (ptr, bytes, flags))
 UM_RT(cudaHostRegister, (void *ptr, size_t bytes, unsigned flags), cuMemHostRegister, (ptr, bytes, flags))
 UM_RT(cudaHostUnregister, (void *ptr), cuMemHostUnregister, (ptr))
 UM_RT(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags), cuMemHostGetDevicePointer,

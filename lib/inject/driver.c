@@ -116,10 +116,23 @@ int um_driver_search(void)
 	return ready;
 }
 
+static int is_of(const struct row *r, const char *name)
+{
+	return !strcmp(r->symbol, name) || !strcmp(r->base, name);
+}
+
 int um_driver_knows(const char *name)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (!strcmp(rows[i].symbol, name) || !strcmp(rows[i].base, name))
+		if (is_of(&rows[i], name))
+			return 1;
+	return 0;
+}
+
+int um_driver_has(const char *name)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (is_of(&rows[i], name) && get(rows[i].at))
 			return 1;
 	return 0;
 }

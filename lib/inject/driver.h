@@ -49,6 +49,9 @@ int um_driver_find(const void *fn);
 /* Is it the symbol or the name of a hook? */
 int um_driver_knows(const char *name);
 
+/* Does the driver export a form of it that a hook stands for? */
+int um_driver_has(const char *name);
+
 /* A function that runs before a sanitizer of the program has begun, as the sanitizer itself calls dlsym. */
 #if defined __clang__
 #define UM_EARLY __attribute__((no_sanitize("thread", "address", "undefined")))

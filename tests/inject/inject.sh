@@ -63,6 +63,7 @@ for way in plain extra next dlclose; do
 	is "$(run 64MiB "$tmp/app" compute $way)" "$want" "$way: the result is the same with 2/3 of the memory"
 	like "$(cat "$tmp/err")" "run: app: seen 100 % of 96.0 MiB and 100 % of 240 launches; [1-9][0-9]* hints in" \
 		"$way: all memory and launches are seen"
+	is "$(grep -c 'is not known' "$tmp/err")" 0 "$way: no form of a function is missed"
 	[ $way != plain ] || plain=$(field device_ns)
 	is "$(field device_ns)" "$plain" "$way: the same tensors are found, so it takes the same time"
 done

@@ -90,6 +90,7 @@ int main(void)
 	cudaEvent_t begin, end;
 	double *wide = NULL;
 	float *p = NULL, *q = NULL, ms = 0, in[4] = {0, 10, 20, 30};
+	float *none = in;
 	int count = 0, runtime = 0, driver = 0, blocks = 0;
 
 	cudaRuntimeGetVersion(&runtime);
@@ -106,6 +107,10 @@ int main(void)
 		    prop.totalGlobalMem, prop.reserved[0]);
 	say("managed", cudaMallocManaged(&p, 8 << 20));
 	say("device", cudaMalloc(&q, 1 << 20));
+	say("device, 0 bytes", cudaMalloc(&none, 0));
+	std::printf("none %d\n", none == nullptr);
+	say("managed, 0 bytes", cudaMallocManaged(&none, 0));
+	cudaGetLastError();
 	cudaMallocManaged(&wide, 8192);
 	say("copy", cudaMemcpy(q, in, sizeof in, cudaMemcpyHostToDevice));
 	cudaStreamCreate(&stream);

@@ -131,6 +131,9 @@ runtime 13000 driver 13000 devices 1
 a100 (simulated) 8.0, 108, 1024 threads, 1, memory 67108864, reserved 0
 managed: cudaSuccess
 device: cudaSuccess
+device, 0 bytes: cudaSuccess
+none 1
+managed, 0 bytes: cudaErrorInvalidValue
 copy: cudaSuccess
 stand for kernels 1 1
 launch: cudaSuccess
