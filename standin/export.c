@@ -9,9 +9,26 @@
  */
 #include "standin/standin.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 UM_EXPORT int cuGetExportTable(const void **table, const unsigned char *uuid);
+
+/* Names the library or program whose code is at `code`, and a way round. */
+static int refuse(const void *code)
+{
+	Dl_info where;
+	const char *name = dladdr(code, &where) && where.dli_fname ? where.dli_fname : "a library", *way;
+	char text[512];
+
+	name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	way = strncmp(name, "libcudnn", 8) == 0 ? ". PyTorch does without it: torch.backends.cudnn.enabled = False"
+	      : strncmp(name, "lib", 3) ? ": link the shared one (nvcc -cudart shared), and dryrun puts its own there"
+					: "";
+	snprintf(text, sizeof text, "NVIDIA's CUDA runtime inside %.200s, which starts on NVIDIA's own driver only%s",
+		 name, way);
+	return um_standin_unsupported(text);
+}
 
 int cuGetExportTable(const void **table, const unsigned char *uuid)
 {
@@ -22,8 +39,7 @@ int cuGetExportTable(const void **table, const unsigned char *uuid)
 	*table = NULL;
 	if (memcmp(uuid, start, sizeof start))
 		return UM_CU_NOT_FOUND;
-	return um_standin_unsupported("NVIDIA's CUDA runtime, which starts on NVIDIA's own driver only: link "
-				      "the shared one (nvcc -cudart shared), and dryrun puts its own there");
+	return refuse(__builtin_return_address(0));
 }
 
 const struct um_entry um_export_entries[] = {

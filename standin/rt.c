@@ -154,7 +154,6 @@ int cudaGetDriverEntryPoint_ptsz(const char *name, void **fn, unsigned long long
 	return entry_point(name, fn, UM_RT_VERSION, flags ? flags : 2, status);
 }
 
-#if UM_RT_MAJOR >= 13
 UM_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned version, unsigned long long flags,
 					       int *status);
 int cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned version, unsigned long long flags,
@@ -162,7 +161,6 @@ int cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned versi
 {
 	return entry_point(name, fn, version, flags, status);
 }
-#endif
 
 /* --- what is not there -------------------------------------------------------------------------------------------- */
 

@@ -110,7 +110,8 @@ else
 	fi
 	ok "the CUDA program runs with less memory" json --budget 4MiB "$tmp/shared" "$tmp/data"
 	fails 1 "a program with a static runtime is explained" dryrun "$tmp/linked" "$tmp/data"
-	like "$(dryrun "$tmp/linked" "$tmp/data" 2>&1)" "does not support NVIDIA's CUDA runtime" \
+	like "$(dryrun "$tmp/linked" "$tmp/data" 2>&1)" \
+		"does not support NVIDIA's CUDA runtime inside linked, .*: link the shared one" \
 		"a static runtime is reported"
 fi
 
