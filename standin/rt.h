@@ -72,6 +72,8 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuDeviceGetByPCIBusId, 4010, (int *device, const char *id))                                                  \
 	X(cuDeviceGetCount, 2000, (int *count))                                                                        \
 	X(cuDeviceGetDefaultMemPool, 11020, (void **pool, int device))                                                 \
+	X(cuDeviceGetMemPool, 11020, (void **pool, int device))                                                        \
+	X(cuDeviceSetMemPool, 11020, (int device, void *pool))                                                         \
 	X(cuDeviceGetName, 2000, (char *name, int size, int device))                                                   \
 	X(cuDeviceGetPCIBusId, 4010, (char *id, int size, int device))                                                 \
 	X(cuDeviceGetUuid, 9020, (char *uuid, int device))                                                             \
@@ -114,6 +116,17 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuMemAdvise, 12020, (const void *ptr, size_t bytes, int advice, struct um_location where))                   \
 	X(cuMemAlloc, 3020, (void **ptr, size_t bytes))                                                                \
 	X(cuMemAllocAsync, 11020, (void **ptr, size_t bytes, void *stream))                                            \
+	X(cuMemAllocFromPoolAsync, 11020, (void **ptr, size_t bytes, void *pool, void *stream))                        \
+	X(cuMemGetDefaultMemPool, 13000, (void **pool, void *location, int type))                                      \
+	X(cuMemGetMemPool, 13000, (void **pool, void *location, int type))                                             \
+	X(cuMemPoolCreate, 11020, (void **pool, const void *props))                                                    \
+	X(cuMemPoolDestroy, 11020, (void *pool))                                                                       \
+	X(cuMemPoolGetAccess, 11020, (int *flags, void *pool, void *location))                                         \
+	X(cuMemPoolGetAttribute, 11020, (void *pool, int attribute, void *value))                                      \
+	X(cuMemPoolSetAccess, 11020, (void *pool, const void *access, size_t n))                                       \
+	X(cuMemPoolSetAttribute, 11020, (void *pool, int attribute, void *value))                                      \
+	X(cuMemPoolTrimTo, 11020, (void *pool, size_t bytes))                                                          \
+	X(cuMemSetMemPool, 13000, (void *location, int type, void *pool))                                              \
 	X(cuMemAllocManaged, 6000, (void **ptr, size_t bytes, unsigned flags))                                         \
 	X(cuMemAllocPitch, 3020, (void **ptr, size_t *pitch, size_t width, size_t rows, unsigned element))             \
 	X(cuMemDiscardAndPrefetchBatchAsync, 13000,                                                                    \

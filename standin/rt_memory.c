@@ -34,7 +34,31 @@ UM_RT(cudaHostUnregister, (void *ptr), cuMemHostUnregister, (ptr))
 UM_RT(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags), cuMemHostGetDevicePointer,
       (device, host, flags))
 UM_RT_STREAM(cudaMallocAsync, (void **ptr, size_t bytes, void *stream), cuMemAllocAsync, (ptr, bytes, stream))
+UM_RT_STREAM(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, void *pool, void *stream), cuMemAllocFromPoolAsync,
+	     (ptr, bytes, pool, stream))
 UM_RT_STREAM(cudaFreeAsync, (void *ptr, void *stream), cuMemFreeAsync, (ptr, stream))
+
+/* --- pools -------------------------------------------------------------------------------------------------------- */
+
+/* Properties, attributes and access are the driver's. */
+UM_RT(cudaDeviceGetMemPool, (void **pool, int device), cuDeviceGetMemPool, (pool, device))
+UM_RT(cudaDeviceSetMemPool, (int device, void *pool), cuDeviceSetMemPool, (device, pool))
+UM_RT(cudaMemPoolCreate, (void **pool, const void *props), cuMemPoolCreate, (pool, props))
+UM_RT(cudaMemPoolDestroy, (void *pool), cuMemPoolDestroy, (pool))
+UM_RT(cudaMemPoolGetAccess, (int *flags, void *pool, void *location), cuMemPoolGetAccess, (flags, pool, location))
+UM_RT(cudaMemPoolGetAttribute, (void *pool, int attribute, void *value), cuMemPoolGetAttribute,
+      (pool, attribute, value))
+UM_RT(cudaMemPoolSetAccess, (void *pool, const void *access, size_t n), cuMemPoolSetAccess, (pool, access, n))
+UM_RT(cudaMemPoolSetAttribute, (void *pool, int attribute, void *value), cuMemPoolSetAttribute,
+      (pool, attribute, value))
+UM_RT(cudaMemPoolTrimTo, (void *pool, size_t bytes), cuMemPoolTrimTo, (pool, bytes))
+#if UM_RT_MAJOR >= 13
+UM_RT(cudaMemGetDefaultMemPool, (void **pool, void *location, int type), cuMemGetDefaultMemPool, (pool, location, type))
+UM_RT(cudaMemGetMemPool, (void **pool, void *location, int type), cuMemGetMemPool, (pool, location, type))
+UM_RT(cudaMemSetMemPool, (void *location, int type, void *pool), cuMemSetMemPool, (location, type, pool))
+#endif
+
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
 
 UM_EXPORT int cudaFree(void *ptr);
 int cudaFree(void *ptr)

@@ -82,6 +82,27 @@ static void symbols(void)
 	say("symbol of nobody", cudaGetSymbolAddress(&at, got));
 }
 
+static void pools(cudaStream_t stream)
+{
+	cudaMemPoolProps props = {};
+	cudaMemPool_t pool = NULL, before = NULL;
+	unsigned long long keep = 1 << 20, kept = 0;
+	void *p = NULL;
+
+	props.allocType = cudaMemAllocationTypePinned;
+	props.location = {cudaMemLocationTypeDevice, 0};
+	say("pool", cudaMemPoolCreate(&pool, &props));
+	cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+	cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
+	cudaDeviceGetMemPool(&before, 0);
+	std::printf("keeps %d, is not the device's %d\n", kept == keep, before && before != pool);
+	say("from it", cudaMallocFromPoolAsync(&p, 4096, pool, stream));
+	say("set", cudaMemsetAsync(p, 1, 4096, stream));
+	say("back", cudaFreeAsync(p, stream));
+	say("trim", cudaMemPoolTrimTo(pool, 0));
+	say("no pool", cudaMemPoolDestroy(pool));
+}
+
 int main(void)
 {
 	cudaPointerAttributes about;
@@ -129,6 +150,7 @@ int main(void)
 	std::printf("mixed %g fill %g %g, time passed %d\n", p[0], wide[0], wide[1023], ms > 0);
 	symbols();
 	hints(p, stream);
+	pools(stream);
 	cudaPointerGetAttributes(&about, p + 5);
 	std::printf("kinds %d", (int)about.type);
 	cudaPointerGetAttributes(&about, q);

@@ -146,6 +146,13 @@ prefetch: cudaSuccess
 advise: cudaSuccess
 batch: cudaSuccess
 discard: cudaSuccess
+pool: cudaSuccess
+keeps 1, is not the device's 1
+from it: cudaSuccess
+set: cudaSuccess
+back: cudaSuccess
+trim: cudaSuccess
+no pool: cudaSuccess
 kinds 3 2 0
 blocks 8
 too many threads: cudaErrorInvalidValue
