@@ -164,7 +164,7 @@ static int continue_program(struct um_replan *r)
 		um_follow_step(&r->state, UM_FOLLOW_ON_IDLE);
 		return restart(r);
 	}
-	n = um_tensors_used(r->host.tensors, &used);
+	n = um_tensors_used(r->host.tensors, r->host.device->budget / UM_BLOCK_BYTES, &used);
 	um_executor_begin(r->executor, used, used ? n : 0);
 	free(used);
 	return 0;
@@ -340,7 +340,7 @@ int um_replan_first_op(struct um_replan *r)
 {
 	uint64_t capacity = r->host.device->budget / UM_BLOCK_BYTES, in_use = 0;
 	struct um_executor_range *used;
-	size_t n = um_tensors_used(r->host.tensors, &used);
+	size_t n = um_tensors_used(r->host.tensors, capacity, &used);
 
 	um_follow_step(&r->state, UM_FOLLOW_ON_FIRST_OP);
 	r->begins = 1;

@@ -67,19 +67,28 @@ void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes
 		*whole = (struct um_executor_range){r->addr, r->bytes};
 }
 
-size_t um_tensors_used(const struct um_tensors *t, struct um_executor_range **out)
+static uint64_t used_blocks(const struct um_arena_pool_region *r)
+{
+	return (r->used_hi - r->addr + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
+}
+
+size_t um_tensors_used(const struct um_tensors *t, uint64_t capacity, struct um_executor_range **out)
 {
 	const struct um_arena_pool *a = &t->pool;
 	struct um_executor_range *used = malloc((a->regions.n + 1) * sizeof *used);
+	uint64_t all = 0;
+	size_t n = 0;
 
+	for (size_t i = 0; i < a->regions.n; i++)
+		all += used_blocks(&a->regions.at[i]);
 	for (size_t i = 0; i < a->regions.n && used; i++) {
 		const struct um_arena_pool_region *r = &a->regions.at[i];
-		uint64_t blocks = (r->used_hi - r->addr + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
 
-		used[i] = (struct um_executor_range){r->addr, blocks * UM_BLOCK_BYTES};
+		if (r->heap != UM_ARENA_POOL_UNPLANNED || all > capacity)
+			used[n++] = (struct um_executor_range){r->addr, used_blocks(r) * UM_BLOCK_BYTES};
 	}
 	*out = used;
-	return a->regions.n;
+	return n;
 }
 
 /* Adds the place of a slot in the main heap. */

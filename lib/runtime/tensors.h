@@ -41,9 +41,10 @@ struct um_tensor *um_tensors_find_start(struct um_tensors *t, const void *ptr, u
  * is stored in `*whole` (unless NULL). */
 void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 
-/* Managed memory that was ever allocated, in whole blocks: an array to be freed (NULL: out of memory) and its
- * length. */
-size_t um_tensors_used(const struct um_tensors *t, struct um_executor_range **out);
+/* Managed memory that was ever allocated, in whole blocks: an array to be freed (NULL: out of memory) and its length.
+ * If all fits into `capacity` blocks, without that of tensors which plans do not contain: it will be used again, and
+ * would fault page by page if it were discarded. */
+size_t um_tensors_used(const struct um_tensors *t, uint64_t capacity, struct um_executor_range **out);
 
 /* Claims the places of the schedule's births, so that tensors get them without a search; um_arena_pool_unclaim undoes
  * it. 0 or -ENOMEM: then each birth is a search. Iteration path. */

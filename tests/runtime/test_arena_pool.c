@@ -3,7 +3,7 @@
  * Managed memory in pieces, on devices that are not as obliging as one hopes: memory that does not begin at a block
  * boundary, little of it, streams that take no event for a while.
  */
-#include "runtime/arena_pool.h"
+#include "runtime/tensors.h"
 
 #include "gpu/null.h"
 #include "model/event.h"
@@ -159,6 +159,32 @@ static void test_missing(void)
 	um_arena_pool_fini(&a);
 }
 
+/* Blocks of memory in use, for a plan on a device of `capacity` blocks. */
+static uint64_t used_blocks(const struct um_arena_pool *a, uint64_t capacity)
+{
+	const struct um_tensors t = {.pool = *a};
+	struct um_executor_range *used;
+	uint64_t sum = 0;
+
+	for (size_t n = um_tensors_used(&t, capacity, &used); n--;)
+		sum += used[n].bytes / UM_BLOCK_BYTES;
+	free(used);
+	return sum;
+}
+
+static void test_used(void)
+{
+	struct um_arena_pool a;
+	uint64_t addr;
+
+	setup(&a);
+	take(&a, 3 * MIB, NULL);
+	um_arena_pool_alloc(&a, 10 * MIB, UM_ARENA_POOL_UNPLANNED, NULL, &addr);
+	is_u64(used_blocks(&a, 6), 7, "all memory that was allocated is used, in whole blocks");
+	is_u64(used_blocks(&a, 7), 2, "where all fits, memory of tensors that no plan contains is left alone");
+	um_arena_pool_fini(&a);
+}
+
 int main(void)
 {
 	if (um_null_open(&gpu, 1ull << 40, 0))
@@ -173,6 +199,7 @@ int main(void)
 	test_little();
 	test_waiting();
 	test_missing();
+	test_used();
 	null_api->close(gpu);
 	return tap_done();
 }
