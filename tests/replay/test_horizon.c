@@ -66,6 +66,8 @@ static enum um_residency plan_begins(void *user, uint64_t addr)
 	const struct rig *r = user;
 	uint64_t i = (addr - r->tensor[0].addr) / size_of_tensor();
 
+	if (i >= TENSORS)
+		return UM_RESIDENCY_UNKNOWN;
 	return r->away >> i & 1 ? UM_NOT_RESIDENT : UM_RESIDENT;
 }
 
