@@ -6,9 +6,9 @@
  * out   a line on standard error, once a process and library
  * owns  the names that were told
  *
- * A program that refers to such a function starts; a call of it is told and refused. The runtime's names are listed in
- * rt_absent.h, because headers of one version do not name another's; those of other libraries are taken from CUDA's
- * headers when this is built (absent.sh), if configure finds them.
+ * A program that refers to such a function starts. A call of it prints one line, and returns the library's status for
+ * what is not supported. The runtime's names are listed in rt_absent.h, because headers of one version do not name
+ * another's. The build takes those of other libraries from CUDA's headers (absent.sh), if configure finds them.
  */
 #ifndef UM_STANDIN_ABSENT_H
 #define UM_STANDIN_ABSENT_H

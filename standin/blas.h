@@ -117,6 +117,7 @@ struct um_blas_gemm {
 	int64_t stride_a, stride_b, stride_c, batch;
 	int by_address;
 	int type_ab, type_c; /* of functions with types as parameters */
+	size_t size_ab, size_c; /* bytes of an element */
 };
 
 /* The product of a function with the usual parameters; further fields by name. */
@@ -134,10 +135,19 @@ struct um_blas_gemm {
 				.c = (c_),                                                                             \
 				__VA_ARGS__})
 
-/* The arguments of a call, checked and entered. Sizes: bytes of an element of A and B, and of C. */
-int um_blas_gemm_check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
-		       const void *beta);
-void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size_ab, size_t size_c);
+/* Enters the ranges that the kernel touches. */
+void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g);
+/* Checks a call, and enqueues `run` as its kernel; the factors are of type `factor`. cublasStatus_t. */
+int um_blas_gemm_launch(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha,
+			const void *beta, int factor, void (*run)(void *));
+
+/* The matrices of product number i of a batch. */
+struct um_blas_matrices {
+	const void *a, *b;
+	void *c;
+};
+struct um_blas_matrices um_blas_gemm_at(const struct um_blas_gemm *g, int64_t i);
+
 int um_sgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);
 int um_dgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);
 

@@ -158,33 +158,19 @@ static void run(void *arg)
 		     .beta = (um_real)um_factor_value(&g->beta)};
 
 	for (int64_t i = 0; i < g->batch; i++) {
-		if (g->by_address) {
-			p.a = ((const um_real *const *)g->a)[i];
-			p.b = ((const um_real *const *)g->b)[i];
-			p.c = ((um_real *const *)g->c)[i];
-		} else {
-			p.a = (const um_real *)g->a + i * g->stride_a;
-			p.b = (const um_real *)g->b + i * g->stride_b;
-			p.c = (um_real *)g->c + i * g->stride_c;
-		}
+		const struct um_blas_matrices at = um_blas_gemm_at(g, i);
+
+		p.a = at.a;
+		p.b = at.b;
+		p.c = at.c;
 		PRODUCT(&p);
 	}
 }
 
 int UM_IN(gemm)(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta)
 {
-	struct um_libs_kernel k = {.name = name};
-	int status = um_blas_gemm_check(h, g->transpose_a, g->transpose_b, g, alpha, beta);
-
-	if (status || g->m == 0 || g->n == 0 || g->batch == 0)
-		return status;
-	k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
-	g->alpha = um_factor_take(&k, alpha, UM_REAL_TYPE, h->device_scalars);
-	g->beta = um_factor_take(&k, beta, UM_REAL_TYPE, h->device_scalars);
-	g->transpose_a = g->transpose_a != UM_OP_N;
-	g->transpose_b = g->transpose_b != UM_OP_N;
-	um_blas_gemm_touch(&k, g, sizeof(um_real), sizeof(um_real));
-	return um_blas_status(um_libs_run(h->stream, &k, run, g, sizeof *g));
+	g->size_ab = g->size_c = sizeof(um_real);
+	return um_blas_gemm_launch(h, name, g, alpha, beta, UM_REAL_TYPE, run);
 }
 
 UM_CALL(UM_S(gemm_v2), struct um_blas *h, int ta, int tb, int m, int n, int k, const um_real *alpha, const um_real *a,

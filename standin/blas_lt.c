@@ -404,12 +404,13 @@ static void touch(struct um_libs_kernel *k, const struct call *g)
 				      .stride_a = g->stride_a,
 				      .stride_b = g->stride_b,
 				      .stride_c = g->stride_d,
-				      .batch = g->batch};
-	const size_t size = um_type_size(p->type_c);
+				      .batch = g->batch,
+				      .size_ab = um_type_size(p->type_ab),
+				      .size_c = um_type_size(p->type_c)};
 
-	um_blas_gemm_touch(k, &product, um_type_size(p->type_ab), size);
+	um_blas_gemm_touch(k, &product);
 	if (!um_factor_is_zero(&g->beta) && p->c != p->d)
-		um_libs_touch_matrix(k, p->c, p->m, p->n * g->batch, p->ldc, size, UM_READ);
+		um_libs_touch_matrix(k, p->c, p->m, p->n * g->batch, p->ldc, product.size_c, UM_READ);
 	if (g->m.epilogue & BIAS)
 		um_libs_touch_vector(k, g->m.bias, g->by_row ? p->n : p->m, 1, um_type_size(g->m.bias_type), UM_READ);
 	if (g->m.epilogue & AUX)

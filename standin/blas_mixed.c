@@ -18,8 +18,8 @@ enum compute { /* cublasComputeType_t */
 	       COMPUTE_32F_FAST_TF32 = 77
 };
 
-int um_blas_gemm_check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
-		       const void *beta)
+static int check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
+		 const void *beta)
 {
 	int64_t rows_a = ta ? g->k : g->m, rows_b = tb ? g->n : g->k;
 
@@ -61,7 +61,7 @@ static void touch_listed(struct um_libs_kernel *k, const struct part *p, int64_t
 		um_libs_touch_matrix(k, ((void *const *)p->at)[i], p->rows, p->cols, p->ld, size, p->access);
 }
 
-void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size_ab, size_t size_c)
+void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g)
 {
 	const struct part parts[] = {
 		{g->a, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->stride_a, UM_READ},
@@ -72,10 +72,39 @@ void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, 
 		if (!parts[i].rows || !parts[i].cols)
 			continue;
 		if (g->by_address)
-			touch_listed(k, &parts[i], g->batch, i < 2 ? size_ab : size_c);
+			touch_listed(k, &parts[i], g->batch, i < 2 ? g->size_ab : g->size_c);
 		else
-			touch_strided(k, &parts[i], g->batch, i < 2 ? size_ab : size_c);
+			touch_strided(k, &parts[i], g->batch, i < 2 ? g->size_ab : g->size_c);
 	}
+}
+
+int um_blas_gemm_launch(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha,
+			const void *beta, int factor, void (*run)(void *))
+{
+	struct um_libs_kernel k = {.name = name};
+	int status = check(h, g->transpose_a, g->transpose_b, g, alpha, beta);
+
+	if (status || g->m == 0 || g->n == 0 || g->batch == 0)
+		return status;
+	k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+	g->alpha = um_factor_take(&k, alpha, factor, h->device_scalars);
+	g->beta = um_factor_take(&k, beta, factor, h->device_scalars);
+	g->transpose_a = g->transpose_a != UM_OP_N;
+	g->transpose_b = g->transpose_b != UM_OP_N;
+	um_blas_gemm_touch(&k, g);
+	return um_blas_status(um_libs_run(h->stream, &k, run, g, sizeof *g));
+}
+
+struct um_blas_matrices um_blas_gemm_at(const struct um_blas_gemm *g, int64_t i)
+{
+	const int64_t size_ab = (int64_t)g->size_ab, size_c = (int64_t)g->size_c;
+
+	if (g->by_address)
+		return (struct um_blas_matrices){((const void *const *)g->a)[i], ((const void *const *)g->b)[i],
+						 ((void *const *)g->c)[i]};
+	return (struct um_blas_matrices){(const char *)g->a + i * g->stride_a * size_ab,
+					 (const char *)g->b + i * g->stride_b * size_ab,
+					 (char *)g->c + i * g->stride_c * size_c};
 }
 
 /* --- types as parameters ------------------------------------------------------------------------------------------ */
@@ -114,7 +143,6 @@ static int type_of(int a, int b, int c, int compute)
 static void run(void *arg)
 {
 	const struct um_blas_gemm *g = arg;
-	const int64_t size_ab = (int64_t)um_type_size(g->type_ab), size_c = (int64_t)um_type_size(g->type_c);
 	struct um_mixed p = {.transpose_a = g->transpose_a,
 			     .transpose_b = g->transpose_b,
 			     .m = g->m,
@@ -130,36 +158,23 @@ static void run(void *arg)
 			     .beta = (float)um_factor_value(&g->beta)};
 
 	for (int64_t i = 0; i < g->batch; i++) {
-		if (g->by_address) {
-			p.a = ((const void *const *)g->a)[i];
-			p.b = ((const void *const *)g->b)[i];
-			p.d = ((void *const *)g->c)[i];
-		} else {
-			p.a = (const char *)g->a + i * g->stride_a * size_ab;
-			p.b = (const char *)g->b + i * g->stride_b * size_ab;
-			p.d = (char *)g->c + i * g->stride_c * size_c;
-		}
+		const struct um_blas_matrices at = um_blas_gemm_at(g, i);
+
+		p.a = at.a;
+		p.b = at.b;
+		p.d = at.c;
 		p.c = p.d;
 		um_mixed_product(&p);
 	}
 }
 
 /* As um_sgemm, of 16-bit types. */
-static int mixed_gemm(const struct um_blas *h, const char *name, int type, struct um_blas_gemm *g, const void *alpha,
+static int mixed_gemm(struct um_blas *h, const char *name, int type, struct um_blas_gemm *g, const void *alpha,
 		      const void *beta)
 {
-	struct um_libs_kernel k = {.name = name};
-	int status = um_blas_gemm_check(h, g->transpose_a, g->transpose_b, g, alpha, beta);
-
-	if (status || g->m == 0 || g->n == 0 || g->batch == 0)
-		return status;
-	k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
-	g->alpha = um_factor_take(&k, alpha, type, h->device_scalars);
-	g->beta = um_factor_take(&k, beta, type, h->device_scalars);
-	g->transpose_a = g->transpose_a != UM_OP_N;
-	g->transpose_b = g->transpose_b != UM_OP_N;
-	um_blas_gemm_touch(&k, g, um_type_size(g->type_ab), um_type_size(g->type_c));
-	return um_blas_status(um_libs_run(h->stream, &k, run, g, sizeof *g));
+	g->size_ab = um_type_size(g->type_ab);
+	g->size_c = um_type_size(g->type_c);
+	return um_blas_gemm_launch(h, name, g, alpha, beta, type, run);
 }
 
 static int gemm(struct um_blas *h, const char *name, int type, struct um_blas_gemm *g, const void *alpha,

@@ -27,8 +27,8 @@ static inline uint64_t um_horizon_capacity(const struct um_horizon *h)
 /* Does op number `op` come in a later iteration, for which a plan prefetches the block? */
 static inline int um_horizon_plan_brings(const struct um_horizon *h, uint64_t addr, uint64_t op)
 {
-	return h->host.plan_begins(h->host.user, addr) == UM_NOT_RESIDENT &&
-	       um_predictor_is_later(h->host.predictor, op);
+	return um_predictor_is_later(h->host.predictor, op) &&
+	       h->host.plan_begins(h->host.user, addr) == UM_NOT_RESIDENT;
 }
 
 /* Blocks that are prefetched together. */

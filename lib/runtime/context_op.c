@@ -264,6 +264,8 @@ void um_context_announce(struct umadv *adv, const struct um_cost *cost)
 {
 	struct um_op_state *o = &adv->op;
 
+	if (!adv->device.gpu->api->announce && !adv->checking.on)
+		return;
 	o->announced = 1;
 	o->cost = *cost;
 	if (adv->device.gpu->api->announce)
