@@ -17,9 +17,9 @@ static void module_free(struct um_module *m)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
 
-	for (int managed = 0; managed < 2; managed++)
-		if (m->room[managed])
-			gpu->api->cudaFree(gpu, m->room[managed]);
+	um_var_room_give(&m->room);
+	if (m->managed)
+		gpu->api->cudaFree(gpu, m->managed);
 	um_image_fini(&m->image);
 	free(m->var);
 	free(m->function);
@@ -28,8 +28,7 @@ static void module_free(struct um_module *m)
 
 #define VAR_ALIGN 256u
 
-/* Variables of one kind share an allocation, with their initial values: alone, each would take a whole block of the
- * device. */
+/* Variables of one kind share memory, with their initial values. */
 static int vars_make(struct um_module *m, int managed)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
@@ -42,11 +41,11 @@ static int vars_make(struct um_module *m, int managed)
 			bytes += (m->image.vars.at[i].bytes + VAR_ALIGN - 1) / VAR_ALIGN * VAR_ALIGN;
 	if (!bytes)
 		return UM_CUDA_OK;
-	err = managed ? gpu->api->cudaMallocManaged(gpu, &m->room[1], bytes, 1)
-		      : gpu->api->cudaMalloc(gpu, &m->room[0], bytes);
+	err = managed ? gpu->api->cudaMallocManaged(gpu, &m->managed, bytes, 1)
+		      : um_var_room_take(&m->room, gpu, bytes);
 	if (err)
 		return err;
-	at = m->room[managed];
+	at = managed ? m->managed : m->room.at;
 	for (size_t i = 0; i < m->n_vars; i++) {
 		const struct um_image_var *v = &m->image.vars.at[i];
 

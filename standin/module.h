@@ -12,6 +12,7 @@
 #define UM_STANDIN_MODULE_H
 
 #include "standin/image.h"
+#include "standin/var_room.h"
 #include "standin/standin.h"
 
 #define UM_FAT_WRAPPER 0x466243b1u /* magic, version, and a pointer to a fat binary: what nvcc registers */
@@ -23,7 +24,8 @@ struct um_module {
 	size_t n_functions;
 	void **var; /* where each variable is: in room */
 	size_t n_vars;
-	void *room[2]; /* device memory, managed memory; NULL: no such variable */
+	struct um_var_room room; /* device memory */
+	void *managed; /* managed memory; NULL: no such variable */
 };
 
 #endif

@@ -14,6 +14,7 @@
  *     export.c    why NVIDIA's own runtime does not start on this driver
  *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
  *     module.c    modules, libraries, functions, globals
+ *     var_room.c  device memory for the variables of modules
  *     launch.c    launches: copies of parameters, touched ranges, host functions for kernels
  *     function.c  attributes and names of functions, occupancy
  *     memory.c    allocations, pools, pinned memory; attributes of pointers

@@ -34,7 +34,7 @@ struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr)
 /* Addresses are requested one after the other, far from the addresses that the system chooses: plans depend on the
  * addresses of arenas, and the same program must get the same plan. If an address is in use, or under a sanitizer that
  * forbids it, the system chooses. */
-#define ADDRESSES 0x200000000000u
+#define ADDRESSES 0x2b6740000000u
 #define ADDRESSES_END 0x500000000000u
 
 static void *next_address(size_t bytes)
