@@ -171,6 +171,14 @@ UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const cha
  * event recorded on each stream that has had ops. */
 UMADV_API int umadv_free(struct umadv *adv, void *ptr);
 
+/* The same in stream order, as cudaMallocAsync and cudaFreeAsync: `stream` may use the memory from the call on, others
+ * once they are ordered after it; the work on `stream` so far, with what that is ordered after, is the last to use the
+ * freed memory. Where several streams are in use, memory is reused sooner than with umadv_free. On a stream that
+ * captures they are umadv_alloc and umadv_free. Results and cost as those. */
+UMADV_API int umadv_alloc_async(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role,
+				void *stream);
+UMADV_API int umadv_free_async(struct umadv *adv, void *ptr, void *stream);
+
 /* umadv_adopt announces memory that the program allocated itself (cudaMallocManaged), or a part of a known tensor:
  * frameworks carve tensors out of one allocation. Ranges may nest, but must not overlap in part. umadv_disown takes the
  * same start and size; call it before the memory is freed. 0; -EINVAL; -EEXIST: overlaps in part; -ENOMEM. Cost O(log

@@ -162,6 +162,22 @@ int umadv_free(struct umadv *adv, void *ptr)
 	EVENT(adv, 0, ptr, um_context_free(adv, ptr));
 }
 
+int umadv_alloc_async(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role, void *stream)
+{
+	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
+		return -EINVAL;
+	EVENT(adv, -ENODEV, NULL, um_context_alloc_async(adv, bytes, name, (enum um_role)role, stream, ptr));
+}
+
+int umadv_free_async(struct umadv *adv, void *ptr, void *stream)
+{
+	if (!adv)
+		return -EINVAL;
+	if (!ptr)
+		return 0;
+	EVENT(adv, 0, ptr, um_context_free_async(adv, ptr, stream));
+}
+
 int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role)
 {
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)

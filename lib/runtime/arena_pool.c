@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #define RETRIES 8 /* maximum pieces without an event that are retried in one call */
+#define PASSED 32 /* maximum pieces of busy streams that one call passes over, unless memory is short */
 
 void um_arena_pool_init(struct um_arena_pool *a, struct um_gpu *gpu)
 {
@@ -86,7 +87,7 @@ int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_po
 
 	for (; i > 0 && a->regions.at[i - 1].addr > at; i--)
 		a->regions.at[i] = a->regions.at[i - 1];
-	a->regions.at[i] = (struct um_arena_pool_region){p, at, want, at, heap};
+	a->regions.at[i] = (struct um_arena_pool_region){p, at, want, at, at, heap};
 	a->total[heap] += want;
 	*addr = at;
 	return 0;
@@ -107,6 +108,16 @@ static void note_use(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 
 	if (addr + bytes > r->used_hi)
 		r->used_hi = addr + bytes;
+}
+
+uint64_t um_arena_pool_new_memory(struct um_arena_pool *a, uint64_t addr, uint64_t *from)
+{
+	struct um_arena_pool_region *r = region_of(a, addr);
+	uint64_t end = round_up(r->used_hi, UM_BLOCK_BYTES), bytes = end - r->shown_hi;
+
+	*from = r->shown_hi;
+	r->shown_hi = end;
+	return bytes;
 }
 
 static void release(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
@@ -146,34 +157,38 @@ static void record_missing(struct um_arena_pool *a, struct um_arena_pool_waiting
 			w->missing &= ~(1u << i);
 }
 
-static int is_unused(struct um_arena_pool *a, const struct um_arena_pool_waiting *w)
+/* The bit of a stream whose event is not complete; 0: none. */
+static unsigned busy_stream(struct um_arena_pool *a, const struct um_arena_pool_waiting *w)
 {
-	for (unsigned i = 0; !w->missing && i < UM_APP_STREAMS; i++) {
+	for (unsigned i = 0; i < UM_APP_STREAMS; i++) {
 		int code = w->events[i] ? a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) : UM_CUDA_OK;
 
 		if (code && !is_complete(code))
-			return 0;
+			return 1u << i;
 	}
-	return !w->missing;
+	return 0;
 }
 
-/* Frees the pieces that no stream uses any more. A piece without an event does not delay the pieces after it. */
+/* Frees the pieces that no stream uses any more. A piece without an event, or of a busy stream, does not delay the
+ * pieces after it. */
 static void free_unused(struct um_arena_pool *a, int foreign)
 {
+	unsigned busy = 0, tries = 0, passed = 0; /* busy: later pieces have later events on these streams */
 	size_t kept = 0, i = 0;
-	int pending = 0;
 
-	for (unsigned tries = 0; i < a->waiting.n && !pending; i++) {
+	for (; i < a->waiting.n && (foreign || passed < PASSED); i++) {
 		struct um_arena_pool_waiting *w = &a->waiting.at[i];
 
 		if (w->missing && (foreign || tries++ < RETRIES))
 			record_missing(a, w, foreign);
-		if (is_unused(a, w)) {
+		if (!w->missing && !(w->last & busy))
+			busy |= busy_stream(a, w);
+		if (!w->missing && !(w->last & busy)) {
 			release(a, w->addr, w->bytes);
 			drop_events(a, w);
 			continue;
 		}
-		pending = !w->missing; /* later pieces have later events */
+		passed += !w->missing;
 		a->waiting.at[kept++] = *w;
 	}
 	if (i == kept)
@@ -278,7 +293,7 @@ static int synchronise(struct um_arena_pool *a, struct um_app_stream stream)
 	return is_complete(code) ? UM_CUDA_OK : code;
 }
 
-void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users)
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users, unsigned last)
 {
 	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes, .users = users};
 
@@ -298,7 +313,7 @@ void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, 
 		release(a, addr, bytes);
 		return;
 	}
-	w.missing = a->streams.live;
+	w.last = w.missing = a->streams.live & last;
 	record_missing(a, &w, 0);
 	a->waiting.at[a->waiting.n++] = w;
 }

@@ -13,7 +13,8 @@
  * Ops queued on a stream may still use a piece that is freed. While all ops were on one stream, the piece is free for
  * reuse at once, since that stream orders both uses. After each such free an event is recorded on that stream, and
  * every stream that appears later waits for it on the device. With several streams a piece is free for reuse when
- * events recorded on all of them are complete. If an event cannot be recorded, the piece waits, or is never used again.
+ * events recorded on all of them are complete, or on the one that its free names. If an event cannot be recorded, the
+ * piece waits, or is never used again.
  * A stream that was forgotten has no work any more. Not thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_ARENA_POOL_H
@@ -31,6 +32,7 @@ struct um_arena_pool_region {
 	void *base; /* by the device, for cudaFree */
 	uint64_t addr, bytes; /* whole blocks of it */
 	uint64_t used_hi; /* first address that was never allocated */
+	uint64_t shown_hi; /* um_arena_pool_new_memory returned what is below */
 	enum um_arena_pool_heap heap;
 };
 
@@ -38,6 +40,7 @@ struct um_arena_pool_waiting {
 	uint64_t addr, bytes;
 	um_event_handle events[UM_APP_STREAMS];
 	unsigned users; /* a bit for each stream whose ops used it */
+	unsigned last; /* likewise, of the streams that it waits for */
 	unsigned missing; /* bit i: no event on stream i yet (it captures, or a call failed): to be tried again */
 };
 
@@ -68,8 +71,9 @@ struct um_arena_pool_missing {
 int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap,
 			const struct um_arena_pool_missing *missing, uint64_t *addr);
 int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes);
-/* `users`: a bit for each stream whose ops used it. */
-void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users);
+/* `users`: a bit for each stream whose ops used it; `last`: for each stream whose work comes last. */
+#define UM_ARENA_POOL_ANY (~0u)
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users, unsigned last);
 
 /* Claims the planned places of the main heap. `used`: tensors that are alive; they may be elsewhere. 0 or -ENOMEM: then
  * um_arena_pool_alloc_at searches. Iteration path: O(n log n). */
@@ -93,6 +97,10 @@ static inline const struct um_arena_pool_region *um_arena_pool_region_at(const s
 			return r;
 	return NULL;
 }
+
+/* The memory of `addr`'s region that was allocated, by now or earlier, and that no call has returned so far. Its bytes;
+ * 0: none. */
+uint64_t um_arena_pool_new_memory(struct um_arena_pool *a, uint64_t addr, uint64_t *from);
 
 /* An op is about to be launched on a new stream: numbers it, and orders it after earlier uses of all reused memory. 0,
  * or -EIO: the device refused every such call. `*number`: UM_APP_STREAMS where no number was left. */

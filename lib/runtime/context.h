@@ -121,6 +121,11 @@ int um_context_listen(struct umadv *adv, struct um_activity_sink *sink);
 
 int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr);
 int um_context_free(struct umadv *adv, void *ptr);
+int um_context_alloc_async(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, um_stream stream,
+			   void **ptr);
+int um_context_free_async(struct umadv *adv, void *ptr, um_stream stream);
+/* Memory of umadv_alloc around `ptr` that no call has returned so far, and that no tensor was in before. Its bytes. */
+uint64_t um_context_new_memory(struct umadv *adv, const void *ptr, uint64_t *from);
 int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role);
 int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes);
 int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info);
@@ -222,6 +227,10 @@ const struct um_sched_op *um_context_find(struct umadv *adv, unsigned stream, co
 /* Called after each op for which the iteration finder reported something: begins an iteration after the op if
  * necessary. */
 void um_context_find_last(struct umadv *adv);
+
+/* Work on the stream follows, or has just been launched: the stream gets its number, and is ordered after the earlier
+ * uses of all memory that was reused. 0; -EBUSY: it captures. */
+int um_context_name_stream(struct umadv *adv, um_stream stream, unsigned *number);
 
 /* The program left the schedule. */
 static inline void um_context_leave(struct umadv *adv)

@@ -95,6 +95,18 @@ void um_context_forget_stream(struct umadv *adv, um_stream stream)
 		forget_stream(adv, i);
 }
 
+int um_context_name_stream(struct umadv *adv, um_stream stream, unsigned *number)
+{
+	struct um_gpu *gpu = adv->device.gpu;
+	int status = 0;
+
+	if (gpu->api->cudaStreamIsCapturing(gpu, stream, &status) || status)
+		return -EBUSY;
+	adv->op.thread = um_app_stream_thread();
+	*number = find_stream(adv, stream);
+	return 0;
+}
+
 static inline int capturing(struct umadv *adv, um_stream stream)
 {
 	struct um_gpu *gpu = adv->device.gpu;

@@ -142,7 +142,7 @@ static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor *
 		return err;
 	err = add_tensor(adv, addr, b, out);
 	if (err)
-		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes, 0);
+		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes, 0, UM_ARENA_POOL_ANY);
 	return err;
 }
 
@@ -160,12 +160,18 @@ static int allocate_unmanaged(struct umadv *adv, const struct birth *b, struct u
 	return err;
 }
 
-int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr)
+static int allocate_as(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, struct um_tensor **out)
 {
 	int unmanaged = role == UM_ROLE_COMM;
 	const struct birth b = {bytes, name, role, unmanaged ? UM_TENSOR_UNMANAGED : 0, UM_NO_SLOT};
+
+	return unmanaged ? allocate_unmanaged(adv, &b, out) : allocate(adv, &b, out);
+}
+
+int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr)
+{
 	struct um_tensor *t;
-	int err = unmanaged ? allocate_unmanaged(adv, &b, &t) : allocate(adv, &b, &t);
+	int err = allocate_as(adv, bytes, name, role, &t);
 
 	if (!err)
 		*ptr = (void *)(uintptr_t)t->addr;
@@ -207,7 +213,8 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 	return 0;
 }
 
-static int free_tensor(struct umadv *adv, struct um_tensor *t)
+/* `last`: as in um_arena_pool_free. */
+static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 {
 	uint64_t addr = t->addr, bytes = t->bytes;
 	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
@@ -222,21 +229,62 @@ static int free_tensor(struct umadv *adv, struct um_tensor *t)
 	if (unmanaged)
 		adv->device.gpu->api->cudaFree(adv->device.gpu, (void *)(uintptr_t)addr);
 	else
-		um_arena_pool_free(&adv->tensors.pool, addr, bytes, users);
+		um_arena_pool_free(&adv->tensors.pool, addr, bytes, users, last);
 	if (adv->horizon.host.capacity && !unmanaged)
 		um_horizon_free(&adv->horizon, addr, bytes);
 	return 0;
 }
 
-int um_context_free(struct umadv *adv, void *ptr)
+/* The tensor of umadv_alloc that starts at `ptr`; or NULL. */
+static struct um_tensor *find_own(struct umadv *adv, const void *ptr)
 {
 	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
 
 	while (t && t->flags & UM_TENSOR_ADOPTED)
 		t = t->parent;
-	if (!t || t->addr != (uint64_t)(uintptr_t)ptr || t->flags & UM_TENSOR_WORKSPACE)
-		return -EINVAL;
-	return free_tensor(adv, t);
+	return t && t->addr == (uint64_t)(uintptr_t)ptr && !(t->flags & UM_TENSOR_WORKSPACE) ? t : NULL;
+}
+
+int um_context_free(struct umadv *adv, void *ptr)
+{
+	struct um_tensor *t = find_own(adv, ptr);
+
+	return t ? free_tensor(adv, t, UM_ARENA_POOL_ANY) : -EINVAL;
+}
+
+/* The tensor is used on that stream. The stream's bit; 0: what it does now is captured. */
+static unsigned use_on(struct umadv *adv, struct um_tensor *t, um_stream stream)
+{
+	unsigned number, bit = um_context_name_stream(adv, stream, &number) ? 0 : 1u << number;
+
+	t->streams |= bit;
+	return bit;
+}
+
+int um_context_alloc_async(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, um_stream stream,
+			   void **ptr)
+{
+	struct um_tensor *t;
+	int err = allocate_as(adv, bytes, name, role, &t);
+
+	if (err)
+		return err;
+	use_on(adv, t, stream);
+	*ptr = (void *)(uintptr_t)t->addr;
+	return 0;
+}
+
+int um_context_free_async(struct umadv *adv, void *ptr, um_stream stream)
+{
+	struct um_tensor *t = find_own(adv, ptr);
+	unsigned bit = t ? use_on(adv, t, stream) : 0;
+
+	return t ? free_tensor(adv, t, bit ? bit : UM_ARENA_POOL_ANY) : -EINVAL;
+}
+
+uint64_t um_context_new_memory(struct umadv *adv, const void *ptr, uint64_t *from)
+{
+	return um_arena_pool_new_memory(&adv->tensors.pool, (uint64_t)(uintptr_t)ptr, from);
 }
 
 void um_context_free_workspace(struct umadv *adv, uint64_t addr, struct um_tensor_id id)
@@ -245,7 +293,7 @@ void um_context_free_workspace(struct umadv *adv, uint64_t addr, struct um_tenso
 
 	while (t && t->id.v != id.v)
 		t = t->parent;
-	if (t && free_tensor(adv, t))
+	if (t && free_tensor(adv, t, UM_ARENA_POOL_ANY))
 		adv->notices.errors++;
 }
 

@@ -99,7 +99,7 @@ static void test_waiting(void)
 	um_arena_pool_add_stream(&a, s[1], &number);
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &first);
 	deaf = s[1];
-	um_arena_pool_free(&a, first, 4 * MIB, 2);
+	um_arena_pool_free(&a, first, 4 * MIB, 2, UM_ARENA_POOL_ANY);
 	is_int((int)um_arena_pool_users(&a, first + MIB, MIB), 2, "memory that waits has the users of its tensor");
 	is_int((int)um_arena_pool_users(&a, first + 4 * MIB, MIB), 0, "memory beside it has none");
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &next);
@@ -143,18 +143,18 @@ static void test_missing(void)
 	take(&a, 2 * MIB, NULL);
 	large = take(&a, 8 * MIB, NULL);
 	take(&a, 2 * MIB, NULL);
-	um_arena_pool_free(&a, small, 4 * MIB, 0);
-	um_arena_pool_free(&a, large, 8 * MIB, 0);
+	um_arena_pool_free(&a, small, 4 * MIB, 0, UM_ARENA_POOL_ANY);
+	um_arena_pool_free(&a, large, 8 * MIB, 0, UM_ARENA_POOL_ANY);
 	resident = large + 4 * MIB;
 	addr = take(&a, 4 * MIB, &missing);
 	is_u64(addr, resident, "a piece lies where blocks are resident");
-	um_arena_pool_free(&a, addr, 4 * MIB, 0);
+	um_arena_pool_free(&a, addr, 4 * MIB, 0, UM_ARENA_POOL_ANY);
 	resident = 0;
 	addr = take(&a, 4 * MIB, &missing);
 	is_u64(addr, small, "a piece lies where it fits best if nothing is resident");
 	used = take(&a, 236 * MIB, NULL);
 	take(&a, 2 * MIB, NULL);
-	um_arena_pool_free(&a, used, 236 * MIB, 0);
+	um_arena_pool_free(&a, used, 236 * MIB, 0, UM_ARENA_POOL_ANY);
 	is_u64(take(&a, 2 * MIB, &missing), large, "a piece does not lie in memory that was never used");
 	um_arena_pool_fini(&a);
 }
@@ -185,6 +185,34 @@ static void test_used(void)
 	um_arena_pool_fini(&a);
 }
 
+static void test_new_memory(void)
+{
+	struct um_arena_pool a;
+	uint64_t first, second, from;
+
+	setup(&a);
+	first = take(&a, 3 * MIB, NULL);
+	is_u64(um_arena_pool_new_memory(&a, first, &from), 4 * MIB,
+	       "memory that was allocated is new, in whole blocks");
+	is_u64(from, first, "it begins with the region");
+	is_u64(um_arena_pool_new_memory(&a, first, &from), 0, "it is returned once");
+	second = take(&a, MIB, NULL);
+	is_u64(um_arena_pool_new_memory(&a, second, &from), 0, "a piece in a block that was returned is not new");
+	take(&a, 2 * MIB, NULL);
+	second = take(&a, 2 * MIB, NULL);
+	is_u64(um_arena_pool_new_memory(&a, second, &from), 4 * MIB, "all pieces since the last call are new");
+	is_u64(from, first + 4 * MIB, "they begin where the last call ended");
+	um_arena_pool_free(&a, second, 2 * MIB, 0, UM_ARENA_POOL_ANY);
+	is_u64(take(&a, 2 * MIB, NULL), second, "the last piece is reused");
+	is_u64(um_arena_pool_new_memory(&a, second, &from), 0, "memory that is reused is not new");
+	if (um_arena_pool_alloc(&a, 2 * MIB, UM_ARENA_POOL_UNPLANNED, NULL, &second))
+		tap_bail("no memory");
+	is_u64(um_arena_pool_new_memory(&a, first, &from), 0, "memory of another region is not returned");
+	is_u64(um_arena_pool_new_memory(&a, second + MIB, &from), 2 * MIB, "a region has its own new memory");
+	is_u64(from, second, "it begins with that region");
+	um_arena_pool_fini(&a);
+}
+
 int main(void)
 {
 	if (um_null_open(&gpu, 1ull << 40, 0))
@@ -200,6 +228,7 @@ int main(void)
 	test_waiting();
 	test_missing();
 	test_used();
+	test_new_memory();
 	null_api->close(gpu);
 	return tap_done();
 }
