@@ -19,6 +19,11 @@ void um_device_only_driver(void)
 	atomic_store(&only_driver, 1);
 }
 
+int um_device_is_only_driver(void)
+{
+	return atomic_load(&only_driver);
+}
+
 /* Nothing is unloaded: the driver has threads of its own, and the runtime is the program's. */
 static void device_close(struct um_gpu *gpu)
 {

@@ -37,6 +37,7 @@ struct um_device_options {
 
 /* From now on UM_VIA_ANY means the driver: the shared runtime of this process calls a driver that is replaced. */
 void um_device_only_driver(void);
+int um_device_is_only_driver(void);
 
 /* 0; -ENODEV: no usable device, with the reason in `why`; -ENOMEM. The caller closes it through its table. A device
  * without concurrent managed access opens, with the reason in caps.why. */

@@ -59,6 +59,14 @@ static const char *name_of(void *handle)
 	return "kernel";
 }
 
+static int is_wide(const words *w)
+{
+	for (size_t i = UM_WIDE_WORDS - 1; i < w->n; i++)
+		if (w->at[i].param == w->at[i - (UM_WIDE_WORDS - 1)].param)
+			return 1;
+	return 0;
+}
+
 static struct um_function_layout *make(void *handle, uint64_t when)
 {
 	const char *name = name_of(handle);
@@ -76,6 +84,7 @@ static struct um_function_layout *make(void *handle, uint64_t when)
 		f->handle = handle;
 		f->modules = when;
 		f->known = known;
+		f->wide = is_wide(&w);
 		f->n = (unsigned)w.n;
 		if (w.n)
 			memcpy(f->word, w.at, bytes);

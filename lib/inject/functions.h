@@ -11,7 +11,10 @@
 #ifndef UM_INJECT_FUNCTIONS_H
 #define UM_INJECT_FUNCTIONS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
+
+#define UM_WIDE_WORDS 32u /* an array of addresses may be one that is filled in part */
 
 /* An aligned 8-byte word of the parameters. */
 struct um_param_word {
@@ -25,6 +28,9 @@ struct um_function_layout {
 	uint64_t modules; /* as of when: see um_functions_forget */
 	const char *name;
 	int known; /* 0: the driver does not tell the layout */
+	int wide; /* a parameter has UM_WIDE_WORDS or more */
+	_Atomic uint32_t dead_word; /* leftovers.h: a word that pointed to freed memory, from 1; 0: none */
+	struct um_leftovers *_Atomic leftovers; /* NULL: none were seen */
 	unsigned n;
 	struct um_param_word word[];
 };

@@ -69,7 +69,7 @@ static void read_kernel(struct exec *e, const struct kernel_params *p)
 	struct um_inject_uses uses;
 
 	um_inject_uses_init(&uses);
-	if (!um_launch_scan(&uses, handle ? um_function_find(handle) : NULL, p->params, p->extra) || uses.left_out)
+	if (!um_launch_scan(&uses, handle ? um_function_find(handle) : NULL, p->params, p->extra, 0) || uses.left_out)
 		e->unread = 1;
 	for (unsigned i = 0; i < uses.n; i++)
 		add_address(e, (uintptr_t)uses.at[i].ptr);

@@ -40,32 +40,93 @@ static const char *buffer_of(void **extra, size_t *bytes)
 	return buffer;
 }
 
-static void scan_buffer(struct um_inject_uses *uses, const struct um_function_layout *f, const char *buffer,
-			size_t bytes)
-{
-	if (!f) /* of a function without a layout: every word */
-		for (size_t at = 0; at + 8 <= bytes; at += 8)
-			um_inject_use(uses, word_at(buffer + at));
-	for (unsigned i = 0; f && i < f->n; i++)
-		if (f->word[i].offset + 8 <= bytes)
-			um_inject_use(uses, word_at(buffer + f->word[i].offset));
-}
+struct words {
+	void **params; /* NULL: they are in the buffer */
+	const char *buffer;
+	size_t bytes; /* of the buffer */
+};
 
-int um_launch_scan(struct um_inject_uses *uses, const struct um_function_layout *f, void **params, void **extra)
+/* The word at that place of the parameters. 0: the buffer is shorter. */
+static inline int read_word(const struct words *from, const struct um_param_word *w, uint64_t *word)
 {
-	size_t bytes = 0;
-	const char *buffer = extra ? buffer_of(extra, &bytes) : NULL;
-
-	if (buffer)
-		scan_buffer(uses, f && f->known ? f : NULL, buffer, bytes);
-	if (buffer || !f || !f->known)
-		return buffer != NULL;
-	for (unsigned i = 0; params && i < f->n; i++)
-		um_inject_use(uses, word_at((const char *)params[f->word[i].param] + f->word[i].in_param));
+	if (from->params)
+		*word = word_at((const char *)from->params[w->param] + w->in_param);
+	else if (w->offset + 8 <= from->bytes)
+		*word = word_at(from->buffer + w->offset);
+	else
+		return 0;
 	return 1;
 }
 
-static void announce(struct um_inject_uses *uses, void *function, void *stream, void **params, void **extra)
+/* The usual case, without calls. */
+static inline void scan_params(struct um_inject_uses *uses, const struct um_function_layout *f, void **params)
+{
+	const struct um_param_word *w = f->word, *end = w + f->n;
+
+	for (; w < end; w++)
+		if (um_inject_use(uses, word_at((const char *)params[w->param] + w->in_param)))
+			um_leftovers_saw(f, (unsigned)(w - f->word));
+}
+
+static void __attribute__((noinline))
+scan_buffer(struct um_inject_uses *uses, const struct um_function_layout *f, const struct words *from)
+{
+	uint64_t word;
+
+	for (unsigned i = 0; i < f->n; i++)
+		if (read_word(from, &f->word[i], &word) && um_inject_use(uses, word))
+			um_leftovers_saw(f, i);
+}
+
+static void __attribute__((noinline))
+scan_with_leftovers(struct um_inject_uses *uses, const struct um_function_layout *f, const struct words *from)
+{
+	struct um_leftovers_scan s;
+	uint64_t word;
+
+	um_leftovers_begin(&s, f);
+	for (unsigned i = 0; i < f->n; i++)
+		if (read_word(from, &f->word[i], &word) && um_leftovers_is_use(&s, i, word) &&
+		    um_inject_use(uses, word))
+			um_leftovers_saw(f, i);
+	um_leftovers_end(&s);
+	um_inject_uses_sort(uses);
+}
+
+/* Of a kernel without a layout: every word of the buffer. */
+static void __attribute__((noinline)) scan_all(struct um_inject_uses *uses, const struct words *from)
+{
+	for (size_t at = 0; at + 8 <= from->bytes; at += 8)
+		um_inject_use(uses, word_at(from->buffer + at));
+}
+
+int um_launch_scan(struct um_inject_uses *uses, const struct um_function_layout *f, void **params, void **extra,
+		   int now)
+{
+	struct words from = {.params = params};
+	int known = f && f->known;
+
+	if (extra)
+		from.buffer = buffer_of(extra, &from.bytes);
+	if (from.buffer)
+		from.params = NULL;
+	if (!known) {
+		scan_all(uses, &from);
+		return from.buffer != NULL;
+	}
+	if (!from.params && !from.buffer)
+		return 1;
+	if (now && um_leftovers_any(f))
+		scan_with_leftovers(uses, f, &from);
+	else if (from.params)
+		scan_params(uses, f, params);
+	else
+		scan_buffer(uses, f, &from);
+	return 1;
+}
+
+static void announce(struct um_inject_uses *uses, void *function, void *stream, void **params, void **extra,
+		     const struct um_launch_size *size)
 {
 	const struct um_function_layout *f;
 
@@ -76,7 +137,8 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 	if (!um_session_pressed() && !um_session_shown())
 		return;
 	f = um_function_find(function);
-	if (!um_launch_scan(uses, f, params, extra)) {
+	um_launch_row_add(f, size);
+	if (!um_launch_scan(uses, f, params, extra, 1)) {
 		atomic_fetch_add_explicit(&um_inject_counts.launches_unseen, 1, memory_order_relaxed);
 		atomic_fetch_or(&um_inject_reasons, UM_REASON_LAYOUT);
 	}
@@ -86,13 +148,15 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 		um_session_launch(uses, stream, f ? f->name : "kernel");
 }
 
+#define SIZE (&(const struct um_launch_size){{gx, gy, gz}, {bx, by, bz}})
+
 /* Announces the launch, makes it by `call`, and returns its result. */
-#define ANNOUNCED(function, stream, params, extra, call)                                                               \
+#define ANNOUNCED(function, stream, params, extra, size, call)                                                         \
 	do {                                                                                                           \
 		struct um_inject_uses uses;                                                                            \
 		int err;                                                                                               \
                                                                                                                        \
-		announce(&uses, function, stream, params, extra);                                                      \
+		announce(&uses, function, stream, params, extra, size);                                                \
 		err = call;                                                                                            \
 		um_session_launched(&uses, stream);                                                                    \
 		return err;                                                                                            \
@@ -102,14 +166,14 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 	int cuLaunchKernel##suffix(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,    \
 				   unsigned bz, unsigned shared, void *stream, void **params, void **extra)            \
 	{                                                                                                              \
-		ANNOUNCED(function, on(stream), params, extra,                                                         \
+		ANNOUNCED(function, on(stream), params, extra, SIZE,                                                   \
 			  UM_PASS(cuLaunchKernel##suffix,                                                              \
 				  (function, gx, gy, gz, bx, by, bz, shared, stream, params, extra)));                 \
 	}                                                                                                              \
 	int cuLaunchCooperativeKernel##suffix(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,      \
 					      unsigned by, unsigned bz, unsigned shared, void *stream, void **params)  \
 	{                                                                                                              \
-		ANNOUNCED(function, on(stream), params, NULL,                                                          \
+		ANNOUNCED(function, on(stream), params, NULL, SIZE,                                                    \
 			  UM_PASS(cuLaunchCooperativeKernel##suffix,                                                   \
 				  (function, gx, gy, gz, bx, by, bz, shared, stream, params)));                        \
 	}                                                                                                              \
@@ -118,7 +182,7 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 	{                                                                                                              \
 		if (!config)                                                                                           \
 			return UM_PASS(cuLaunchKernelEx##suffix, (config, function, params, extra));                   \
-		ANNOUNCED(function, on(config->stream), params, extra,                                                 \
+		ANNOUNCED(function, on(config->stream), params, extra, &config->size,                                  \
 			  UM_PASS(cuLaunchKernelEx##suffix, (config, function, params, extra)));                       \
 	}
 

@@ -3,8 +3,8 @@
  * hook_memory.c - allocations: device memory becomes managed memory and a tensor of the context
  *
  * Memory of cuMemAlloc is managed memory of the driver, adopted by the context. Memory of cuMemAllocAsync comes from
- * the context (umadv_alloc), as the driver frees no managed memory in stream order: an op without a launch on the
- * program's stream orders both. Pools of the program, virtual memory and memory of a capture stay the driver's.
+ * the context (umadv_alloc_async), as the driver frees no managed memory in stream order. Pools of the program, virtual
+ * memory and memory of a capture stay the driver's.
  */
 #include "inject/driver.h"
 #include "inject/session.h"
@@ -127,7 +127,6 @@ static int convert_async(uint64_t *out, uint64_t bytes, void *stream, const void
 {
 	struct um_injected *d = out && bytes && um_driver_ready() ? um_session_place(bytes, caller) : NULL;
 	struct um_range r = {.bytes = bytes, .device = d, .kind = UM_RANGE_OWN, .converted = 1};
-	struct umadv_use use;
 	void *p;
 
 	if (!d || um_session_captures(stream))
@@ -136,7 +135,7 @@ static int convert_async(uint64_t *out, uint64_t bytes, void *stream, const void
 		*err = NO_MEMORY;
 		return 1;
 	}
-	if (umadv_alloc(d->adv, &p, bytes, NULL, UMADV_OTHER))
+	if (umadv_alloc_async(d->adv, &p, bytes, NULL, UMADV_OTHER, um_session_stream(stream)))
 		return 0;
 	r.at = (uintptr_t)p;
 	if (d->standin)
@@ -145,8 +144,7 @@ static int convert_async(uint64_t *out, uint64_t bytes, void *stream, const void
 		umadv_free(d->adv, p);
 		return 0;
 	}
-	use = UMADV_WRITE(p);
-	um_session_op(d, stream, "cudaMallocAsync", &use, 1);
+	um_session_populate_new(d, r.at);
 	*out = r.at;
 	*err = 0;
 	return 1;
@@ -161,9 +159,8 @@ static int free_async(uint64_t at, void *stream, int (*real)(uint64_t, void *))
 	um_session_removed(&r);
 	if (r.kind != UM_RANGE_OWN)
 		return real ? real(at, stream) : UM_CUDA_SYMBOL_MISSING;
-	um_session_op(r.device, stream, "cudaFreeAsync", NULL, 0);
 	if (um_session_active())
-		umadv_free(r.device->adv, (void *)(uintptr_t)at);
+		umadv_free_async(r.device->adv, (void *)(uintptr_t)at, um_session_stream(stream));
 	return 0;
 }
 

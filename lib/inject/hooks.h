@@ -56,8 +56,13 @@
 	(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,                 \
 	 unsigned shared, void *stream, void **params)
 
+struct um_launch_size {
+	unsigned grid[3], block[3];
+};
+
 struct um_launch_config { /* CUlaunchConfig */
-	unsigned grid[3], block[3], shared;
+	struct um_launch_size size;
+	unsigned shared;
 	void *stream, *attributes;
 	unsigned n_attributes;
 };

@@ -9,10 +9,12 @@
 #ifndef UM_INJECT_LAUNCH_H
 #define UM_INJECT_LAUNCH_H
 
-#include "inject/functions.h"
+#include "inject/leftovers.h"
 #include "inject/session.h"
 
-/* `f` NULL, or of unknown layout: only a buffer of parameters can be read. 1, or 0: not readable. Op path. */
-int um_launch_scan(struct um_inject_uses *uses, const struct um_function_layout *f, void **params, void **extra);
+/* `f` NULL, or of unknown layout: only a buffer of parameters can be read. `now`: the launch is the thread's latest. 1,
+ * or 0: not readable. Op path. */
+int um_launch_scan(struct um_inject_uses *uses, const struct um_function_layout *f, void **params, void **extra,
+		   int now);
 
 #endif

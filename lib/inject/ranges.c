@@ -16,7 +16,7 @@
 
 /* `device` has kind and converted in its low bits. */
 struct entry {
-	_Atomic uint64_t at, bytes;
+	_Atomic uint64_t at, bytes, serial;
 	_Atomic uintptr_t device;
 };
 
@@ -24,6 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for changes */
 static _Atomic(struct entry *) list;
 static _Atomic size_t n_list;
 static size_t room;
+static uint64_t additions; /* the latest serial */
 static _Atomic uint64_t sequence; /* odd while it changes */
 
 struct um_range_bounds um_range_bounds = {UINT64_MAX, 0, 1};
@@ -62,6 +63,7 @@ static void move(struct entry *to, const struct entry *from)
 {
 	PUT(to->at, GET(from->at));
 	PUT(to->bytes, GET(from->bytes));
+	PUT(to->serial, GET(from->serial));
 	PUT(to->device, GET(from->device));
 }
 
@@ -107,6 +109,7 @@ int um_ranges_add(const struct um_range *r)
 			move(&e[i], &e[i - 1]);
 		PUT(e[i].at, r->at);
 		PUT(e[i].bytes, r->bytes);
+		PUT(e[i].serial, additions += 2);
 		PUT(e[i].device,
 		    (uintptr_t)r->device | (unsigned)r->kind | (r->converted ? UM_RANGE_CONVERTED_BIT : 0));
 		PUT(n_list, n + 1);
@@ -150,6 +153,38 @@ int um_ranges_remove(uint64_t at, struct um_range *out)
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+uint64_t um_ranges_name(uint64_t addr)
+{
+	struct entry *e;
+	uint64_t serial = 0;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	e = GET(list);
+	i = count_to(e, GET(n_list), addr);
+	if (i && addr - GET(e[i - 1].at) < GET(e[i - 1].bytes)) {
+		serial = GET(e[i - 1].serial) | UM_RANGE_NAMED;
+		if (serial != GET(e[i - 1].serial)) {
+			begin_change();
+			PUT(e[i - 1].serial, serial);
+			end_change();
+			atomic_fetch_add(&um_range_bounds.removals, 1); /* of the copies that are not */
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return serial;
+}
+
+uint64_t um_ranges_additions(void)
+{
+	uint64_t latest;
+
+	pthread_mutex_lock(&lock);
+	latest = additions | UM_RANGE_NAMED;
+	pthread_mutex_unlock(&lock);
+	return latest;
 }
 
 void um_ranges_drop(const struct um_injected *device)
@@ -199,6 +234,7 @@ const struct um_range_seen *um_ranges_look_up(uint64_t addr, struct um_range_see
 		if (i) {
 			found.at = GET(e[i - 1].at);
 			found.bytes = GET(e[i - 1].bytes);
+			found.serial = GET(e[i - 1].serial);
 			found.device = GET(e[i - 1].device);
 		}
 		after = GET(sequence);

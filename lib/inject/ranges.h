@@ -34,6 +34,9 @@ struct um_range {
 int um_ranges_add(const struct um_range *r); /* 0 or -ENOMEM */
 int um_ranges_remove(uint64_t at, struct um_range *out); /* the one that starts there: 1, or 0: none */
 int um_ranges_find(uint64_t addr, struct um_range *out); /* 1; 0: none */
+#define UM_RANGE_NAMED 1u /* in the serial */
+uint64_t um_ranges_name(uint64_t addr); /* names the one that the address is in. Its serial; 0: none */
+uint64_t um_ranges_additions(void); /* the latest serial, named */
 int um_ranges_any(void); /* 0: the list has never had an entry */
 
 /* --- the same on the path of a launch ----------------------------------------------------------------------------- */
@@ -44,6 +47,7 @@ int um_ranges_any(void); /* 0: the list has never had an entry */
 struct um_range_seen {
 	uint64_t removals; /* when it was kept; 0: empty */
 	uint64_t at, bytes;
+	uint64_t serial; /* grows with each addition; UM_RANGE_NAMED: it was named */
 	uintptr_t device; /* with the kind in its low bits */
 };
 
@@ -59,14 +63,22 @@ extern UM_HIDDEN struct um_range_bounds {
 /* Reads the entry into the thread's own. NULL: there is none. */
 const struct um_range_seen *um_ranges_look_up(uint64_t addr, struct um_range_seen *r);
 
+/* Is the address between the first and the last entry that were ever there? */
+static inline int um_ranges_bound(uint64_t addr)
+{
+	const struct um_range_bounds *b = &um_range_bounds;
+
+	return addr >= atomic_load_explicit(&b->low, memory_order_acquire) &&
+	       addr < atomic_load_explicit(&b->high, memory_order_acquire);
+}
+
 /* The entry of an address, until the thread's next look-up; or NULL. */
 static inline const struct um_range_seen *um_ranges_see(uint64_t addr)
 {
 	const struct um_range_bounds *b = &um_range_bounds;
 	struct um_range_seen *r;
 
-	if (addr < atomic_load_explicit(&b->low, memory_order_acquire) ||
-	    addr >= atomic_load_explicit(&b->high, memory_order_acquire))
+	if (!um_ranges_bound(addr))
 		return NULL;
 	r = &um_ranges_seen[(addr >> 21) * 0x9e3779b97f4a7c15u >> 55];
 	if (r->removals == atomic_load_explicit(&b->removals, memory_order_acquire) && addr - r->at < r->bytes)

@@ -5,6 +5,7 @@
 #include "inject/settings.h"
 
 #include "gpu/device.h"
+#include "runtime/context.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -241,6 +242,19 @@ void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes)
 		um_real.cuMemPrefetchAsync(at, bytes, um_on_device(d->ordinal), 0, d->stream);
 }
 
+void um_session_populate_new(struct um_injected *d, uint64_t at)
+{
+	uint64_t from, bytes;
+
+	if (!d->stream || um_session_pressed())
+		return;
+	um_context_lock(d->adv);
+	bytes = um_context_new_memory(d->adv, (void *)(uintptr_t)at, &from);
+	um_context_unlock(d->adv);
+	if (bytes)
+		um_session_populate(d, from, bytes);
+}
+
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
 void um_session_capture(int change)
@@ -259,7 +273,7 @@ void um_session_op(struct um_injected *d, void *stream, const char *name, const 
 {
 	if (!um_session_active() || !d->adv)
 		return;
-	umadv_op(d->adv, stream, name, uses, n);
+	umadv_op(d->adv, um_session_stream(stream), name, uses, n);
 	if (d->standin)
 		d->standin->announce(stream, NULL);
 }
@@ -287,13 +301,44 @@ void um_session_launch(const struct um_inject_uses *u, void *stream, const char 
 	else if (!u->own)
 		um_session_op(u->device, stream, name, u->at, u->n);
 	else if (um_session_active() && u->device->adv)
-		umadv_op(u->device->adv, stream, name, u->at, u->n);
+		umadv_op(u->device->adv, um_session_stream(stream), name, u->at, u->n);
 }
 
 void um_session_launched(const struct um_inject_uses *u, void *stream)
 {
 	if (u->own && u->device->standin)
 		u->device->standin->announce(stream, NULL);
+}
+
+struct order {
+	uint64_t serial;
+	unsigned from;
+};
+
+static int by_serial(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	return (x->serial > y->serial) - (x->serial < y->serial);
+}
+
+void um_inject_uses_sort(struct um_inject_uses *u)
+{
+	struct order order[UM_INJECT_USES];
+	struct umadv_use at[UM_INJECT_USES];
+	uint64_t end[UM_INJECT_USES];
+	unsigned n = u->n;
+
+	for (unsigned i = 0; i < n; i++)
+		order[i] = (struct order){u->serial[i], i};
+	qsort(order, n, sizeof *order, by_serial);
+	memcpy(at, u->at, n * sizeof *at);
+	memcpy(end, u->end, n * sizeof *end);
+	for (unsigned i = 0; i < n; i++) {
+		u->serial[i] = order[i].serial;
+		u->at[i] = at[order[i].from];
+		u->end[i] = end[order[i].from];
+	}
 }
 
 void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access)

@@ -14,6 +14,7 @@
 #ifndef UM_INJECT_SESSION_H
 #define UM_INJECT_SESSION_H
 
+#include "gpu/app_stream.h"
 #include "gpu/standin_table.h"
 #include "inject/ranges.h"
 #include "inject/summary.h"
@@ -21,7 +22,7 @@
 #include "umadvise.h"
 
 #define UM_INJECT_DEVICES 16
-#define UM_INJECT_USES 256u /* of one op; further ones are left out */
+#define UM_INJECT_USES 512u /* of one op; further ones are left out */
 
 struct um_injected {
 	struct umadv *adv; /* NULL: none, or closed */
@@ -85,6 +86,13 @@ static inline int um_session_captures(void *stream)
 }
 void um_session_capture(int change);
 
+/* A stream as the context knows it: the functions of the per-thread default streams have other names, so that NULL
+ * is the legacy stream here, in each thread. */
+static inline void *um_session_stream(void *stream)
+{
+	return stream ? stream : UM_STREAM_LEGACY;
+}
+
 /* Announces an op before its launch. */
 void um_session_op(struct um_injected *d, void *stream, const char *name, const struct umadv_use *uses, unsigned n);
 
@@ -97,6 +105,8 @@ void um_session_launched(const struct um_inject_uses *uses, void *stream);
 
 /* New memory of the driver goes to the device, if all fits. */
 void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes);
+/* The same for memory of the context around `at` that was never used before. */
+void um_session_populate_new(struct um_injected *d, uint64_t at);
 
 /* The device is reset, or its context destroyed: all of its memory is gone. */
 void um_session_reset(int ordinal, const void *context);
@@ -109,7 +119,11 @@ struct um_inject_uses {
 	uintptr_t own; /* not 0: some are memory of the context */
 	struct umadv_use at[UM_INJECT_USES];
 	uint64_t end[UM_INJECT_USES]; /* of the allocation */
+	uint64_t serial[UM_INJECT_USES]; /* likewise */
 };
+
+/* Puts them in the order of their allocation. */
+void um_inject_uses_sort(struct um_inject_uses *u);
 
 /* Adds a range of `bytes` in an allocation. */
 void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access);
@@ -121,15 +135,18 @@ static inline void um_inject_uses_init(struct um_inject_uses *u)
 	u->own = 0;
 }
 
-/* Adds the allocation of an address, from there to its end. Addresses outside all allocations are ignored. */
-static inline void um_inject_use(struct um_inject_uses *u, uint64_t addr)
+/* Adds the allocation of an address, from there to its end. Addresses outside all allocations are ignored. 1: it is an
+ * address among the allocations, but in none of them. */
+static inline __attribute__((always_inline)) int um_inject_use(struct um_inject_uses *u, uint64_t addr)
 {
 	const struct um_range_seen *r = um_ranges_see(addr);
 	unsigned n = u->n, i = 0;
 	uint64_t end;
 
-	if (!r || r->device & UM_RANGE_DEVICE || (n && u->device != um_range_device_of(r)))
-		return;
+	if (!r)
+		return um_ranges_bound(addr);
+	if (r->device & UM_RANGE_DEVICE || (n && u->device != um_range_device_of(r)))
+		return 0;
 	end = r->at + r->bytes;
 	while (i < n && u->end[i] != end)
 		i++;
@@ -142,9 +159,11 @@ static inline void um_inject_use(struct um_inject_uses *u, uint64_t addr)
 		u->device = um_range_device_of(r);
 		u->own |= r->device & UM_RANGE_OWN;
 		u->end[n] = end;
+		u->serial[n] = r->serial;
 		u->at[n] = umadv_use_((const void *)(uintptr_t)addr, 0, 0, UMADV_ACCESS_UPDATE);
 		u->n = n + 1;
 	}
+	return 0;
 }
 
 #endif

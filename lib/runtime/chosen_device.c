@@ -119,8 +119,8 @@ static void set_budget(struct um_chosen_device *d, struct um_options *options, s
 	uint64_t asked = options->pub.budget;
 
 	d->budget = asked ? asked : d->gpu->caps.capacity;
-	if (!asked && d->real)
-		d->budget -= d->budget / 20; /* for allocations of others */
+	if (!asked && (d->real || um_device_is_only_driver())) /* for allocations of others, and for code */
+		d->budget -= d->budget / 20;
 	d->larger = asked && d->budget / UM_BLOCK_BYTES < d->gpu->caps.capacity / UM_BLOCK_BYTES;
 	if (asked && asked < UM_BLOCK_BYTES) {
 		options->strategy = UM_STRATEGY_ON_DEMAND;
