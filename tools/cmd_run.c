@@ -25,6 +25,7 @@ struct run {
 	char **program; /* its arguments, NULL at the end */
 	char path[4096]; /* of the program */
 	char library[PATH_MAX];
+	char python[PATH_MAX]; /* the folder of its modules; "" if it is not installed */
 };
 
 #define AT(field) offsetof(struct run, field)
@@ -90,6 +91,17 @@ static int find_library(struct run *r)
 	return 0;
 }
 
+static void find_python(struct run *r)
+{
+	static const char *const places[] = {"../python/sitecustomize.py", "../../python/sitecustomize.py",
+					     "../lib/libumadvise/python/sitecustomize.py", NULL};
+
+	if (program_part(places, "python/sitecustomize.py", r->python))
+		*strrchr(r->python, '/') = 0;
+	else
+		*r->python = 0;
+}
+
 /* --- the environment; 0, or not: no memory ------------------------------------------------------------------------ */
 
 static int set_size(const char *name, uint64_t bytes)
@@ -120,18 +132,33 @@ static int has(const char *list, const char *name)
 	return 0;
 }
 
-static int preload(const char *library)
+/* Puts a name first in a list. */
+static int put_first(const char *variable, const char *name)
 {
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = getenv(variable);
 	char *all = NULL;
 	int bad;
 
-	if (old && has(old, library))
+	if (old && has(old, name))
 		return 0;
-	bad = asprintf(&all, "%s%s%s", library, old && *old ? ":" : "", old ? old : "") < 0 ||
-	      setenv("LD_PRELOAD", all, 1);
+	bad = asprintf(&all, "%s%s%s", name, old && *old ? ":" : "", old ? old : "") < 0 || setenv(variable, all, 1);
 	free(all);
 	return bad;
+}
+
+/* PyTorch's own allocator hides tensors in large allocations: it passes them to the driver if the user has not chosen
+ * otherwise. */
+static int set_pytorch(const struct run *r)
+{
+	static const char *const chosen[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+					     "PYTORCH_NO_CUDA_MEMORY_CACHING"};
+	int own = r->managed && !strcmp(r->managed, "none");
+
+	for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+		own |= getenv(chosen[i]) != NULL;
+	if (!own && setenv("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", 1))
+		return 1;
+	return *r->python && put_first("PYTHONPATH", r->python);
 }
 
 /* NVTX loads the library; another tool that it would have loaded comes next. */
@@ -155,9 +182,9 @@ static int set_plan(const struct run *r)
 
 static int environment(const struct run *r)
 {
-	return preload(r->library) || listen(r) || set_plan(r) || set_file("UMADVISE_TRACE", r->record) ||
-	       set_file("UMADVISE_RUN_LOG", r->run_log) || set_size("UMADVISE_BUDGET", r->budget) ||
-	       set_size("UMADVISE_RUN_HOST", r->host) ||
+	return put_first("LD_PRELOAD", r->library) || set_pytorch(r) || listen(r) || set_plan(r) ||
+	       set_file("UMADVISE_TRACE", r->record) || set_file("UMADVISE_RUN_LOG", r->run_log) ||
+	       set_size("UMADVISE_BUDGET", r->budget) || set_size("UMADVISE_RUN_HOST", r->host) ||
 	       (r->managed && setenv("UMADVISE_RUN_MANAGED", r->managed, 1)) ||
 	       (r->quiet && setenv("UMADVISE_RUN_QUIET", "1", 1));
 }
@@ -174,6 +201,7 @@ static int run(int argc, char **argv)
 		code = find_library(&r);
 	if (code)
 		return code;
+	find_python(&r);
 	if (dryrun_is_static(r.path))
 		tool_say("run", "%s is linked statically: nothing can be preloaded, it runs without the library",
 			 r.program[0]);
@@ -192,7 +220,10 @@ const struct tool_verb verb_run = {
 	.synopsis = "run [OPTION]... [--] PROGRAM [ARGUMENT]...",
 	.about = "Runs a CUDA program that does not know of the library: its device memory becomes managed memory, its "
 		 "launches, copies and fills are announced, and hints follow from the iterations that are found "
-		 "(doc/run.md). At the end one line says what was seen and what it brought.",
+		 "(doc/run.md). At the end one line says what was seen and what it brought. For PyTorch it puts a "
+		 "folder first in PYTHONPATH and, if none of PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF and "
+		 "PYTORCH_NO_CUDA_MEMORY_CACHING is set, sets the first to backend:cudaMallocAsync, but not with "
+		 "--managed none (doc/pytorch.md).",
 	.options = options,
 	.tail = "Exit status and signals are the program's own; 125 if it could not be run, 126 if it is not\n"
 		"executable, 127 if it was not found.\n"

@@ -26,6 +26,17 @@ installed '*/bin/umadvise' "the tool"
 [ ! -e "$top_builddir/lib/inject/.libs/libumadvise-preload.so" ] ||
 	installed '*/libumadvise/libumadvise-preload.so' "the library of umadvise run"
 installed '*/umadvise/nsys/umadvise.py' "the report for nsys stats"
+for i in sitecustomize.py umadvise/__init__.py umadvise/torch.py; do
+	installed "*/libumadvise/python/$i" "python/$i of umadvise run"
+done
+if [ -n "${SANITIZE-}" ]; then
+	skip 1 "env has no sanitizer, and one must come first"
+else
+	tool=$(find "$dest" -path '*/bin/umadvise')
+	is "$("$tool" run env 2>/dev/null | sed -n 's/^PYTHONPATH=\([^:]*\).*/\1/p')" \
+		"$(cd "$(find "$dest" -name sitecustomize.py -printf '%h\n')" && pwd -P)" \
+		"the installed tool finds them"
+fi
 installed '*/bash-completion/completions/umadvise' "the completion for bash"
 is "$(cd "$dest" && find . -name 'um_*' -o -name 'libum.*' -o -path '*/include/*/*')" "" "nothing private is installed"
 
