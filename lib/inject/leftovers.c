@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/leftovers.h"
 
-#include "inject/told.h"
+#include "inject/declared.h"
 
 #include "base/hash.h"
 
@@ -18,7 +18,7 @@ struct um_leftover_word {
 	uint64_t word;
 	uint32_t shape; /* 0: nothing */
 	uint8_t doubt; /* launches that may not change its shape before it is a use */
-	uint8_t told_used, told_unused; /* by a framework's operation at this place */
+	uint8_t declared_used, declared_unused; /* by a framework's operation at this place */
 	uint8_t empty; /* it has pointed to nothing at this place */
 	uint8_t varies; /* such an operation used it, after its shape had changed */
 	uint8_t old; /* the same word pointed to something else before: it was not written for this launch */
@@ -171,20 +171,21 @@ static uint32_t shape_of(const struct um_range_seen *r, uint64_t addr)
 }
 
 /* A framework's operation makes the launch. */
-static void hear(struct um_leftovers_scan *s, struct um_leftover_word *w, unsigned i, const struct um_range_seen *r)
+static void note_declared(struct um_leftovers_scan *s, struct um_leftover_word *w, unsigned i,
+			  const struct um_range_seen *r)
 {
-	enum um_told told = um_told_of(r);
+	enum um_declared declared = um_declared_of(r);
 	int8_t *votes = &s->l->word[i].votes;
 
-	if (told == UM_TOLD_USED) {
-		w->told_used = 1;
+	if (declared == UM_DECLARED_USED) {
+		w->declared_used = 1;
 		w->varies |= w->doubt > 0;
 		*votes += *votes < INT8_MAX;
-	} else if (told == UM_TOLD_UNUSED) {
+	} else if (declared == UM_DECLARED_UNUSED) {
 		*votes -= *votes > INT8_MIN;
-		if (r && !w->told_unused)
+		if (r && !w->declared_unused)
 			open_param(s->l, s->f, i);
-		w->told_unused = 1;
+		w->declared_unused = 1;
 	}
 }
 
@@ -215,11 +216,11 @@ int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr)
 	if (s->is_new)
 		*w = (struct um_leftover_word){.word = addr, .shape = shape};
 	compare(w, addr, shape);
-	if (um_told_on)
-		hear(s, w, i, r);
+	if (um_declared_on)
+		note_declared(s, w, i, r);
 	if (w->old)
 		atomic_store_explicit(&s->l->word[i].open, 1, memory_order_relaxed);
-	if (w->told_unused || (!w->told_used && (w->empty || s->l->word[i].votes < 0)))
+	if (w->declared_unused || (!w->declared_used && (w->empty || s->l->word[i].votes < 0)))
 		return 0;
 	return !atomic_load_explicit(&s->l->word[i].open, memory_order_relaxed) ||
 	       (!w->old && (w->varies || !w->doubt));

@@ -13,7 +13,7 @@
  *
  *  - once it was no address there;
  *  - while it stays the same, once the tensor at its address has had another size: it is not written for the launch;
- *  - once a framework's operation did not use it there (told.h), or if operations at other places mostly did not;
+ *  - once a framework's operation did not use it there (declared.h), or if operations at other places mostly did not;
  *  - if its tensor has another size than before: for FIRST_DOUBT launches, the second time for ever. This holds where
  *    leftovers were seen: for a word that was left out for the second reason, or that pointed to freed memory twice,
  *    and in a parameter with several words of freed memory, or with a tensor that an operation did not use. It does not

@@ -204,7 +204,7 @@ const struct um_variable um_variables[] = {
 	{"UMADVISE_RUN_PLAN", "the name of a file to write", "none", "umadvise run: where the plan is saved at exit", 0,
 	 parse_other, NULL, 0, NULL},
 	{"UMADVISE_RUN_QUIET", SWITCH, "off", "umadvise run: no line at exit", 0, parse_quiet, NULL, 0, NULL},
-	{"UMADVISE_RUN_PYTORCH", SWITCH, "on", "umadvise run: PyTorch tells what its operations use", 0, parse_quiet,
+	{"UMADVISE_RUN_PYTORCH", SWITCH, "on", "umadvise run: PyTorch declares what its operations use", 0, parse_quiet,
 	 NULL, 0, NULL},
 	{"UMADVISE_DISABLE", SWITCH, "off", "no hints: as if the program had managed memory alone", 0, parse_disable,
 	 NULL, 0, NULL},

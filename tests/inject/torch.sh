@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# torch.sh - the environment of umadvise run for PyTorch, and what umadvise.torch tells. torch is that of
+# torch.sh - the environment of umadvise run for PyTorch, and what umadvise.torch declares. torch is that of
 # fake_torch, which has what umadvise.torch uses of it.
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${SANITIZE=}" "${PYTHON3=}"
@@ -129,11 +129,11 @@ like "$(cat "$tmp/want")" "ValueError: of the user" "the report names it"
 
 # --- operations -------------------------------------------------------------------------------------------------------
 
-$CC -std=c11 -D_GNU_SOURCE -shared -fPIC -I"$top_srcdir/lib" -o "$tmp/told_log.so" \
-	"$top_srcdir/tests/inject/told_log.c" ||
+$CC -std=c11 -D_GNU_SOURCE -shared -fPIC -I"$top_srcdir/lib" -o "$tmp/declared_log.so" \
+	"$top_srcdir/tests/inject/declared_log.c" ||
 	{ skip 14 "no library can be built" && tap_done; }
-told() { # WHAT
-	UM_TEST_SHORT=1 LD_PRELOAD=$tmp/told_log.so PYTHONPATH=$share:$fake "$python" \
+observe() { # WHAT
+	UM_TEST_SHORT=1 LD_PRELOAD=$tmp/declared_log.so PYTHONPATH=$share:$fake "$python" \
 		"$top_srcdir/tests/inject/torch_steps.py" "$1" 2>&1
 }
 times() { # N TEXT: that often
@@ -148,7 +148,7 @@ compute'
 unobserved='compute
 iteration
 compute'
-is "$(told addresses)" "begin 1000 2000 3000 4000
+is "$(observe addresses)" "begin 1000 2000 3000 4000
 compute
 end
 42
@@ -156,19 +156,19 @@ begin
 compute
 end
 42
-iteration" "an operation tells the memory of its CUDA tensors, in lists too, and returns its result"
-is "$(told error)" "begin 1000
+iteration" "an operation declares the memory of its CUDA tensors, in lists too, and returns its result"
+is "$(observe error)" "begin 1000
 end
 of the program
 iteration" "an error of an operation is the program's, and ends it"
-is "$(told ample)" "$(times 2 'compute
+is "$(observe ample)" "$(times 2 'compute
 compute')
-$observed" "nothing is told while memory is not short"
-is "$(told many)" "$(times 3 "$observed" && times 3 "$unobserved")
+$observed" "no operation declares its memory while all fits"
+is "$(observe many)" "$(times 3 "$observed" && times 3 "$unobserved")
 0" "three steps are observed, and nothing between steps; iterations go on"
-is "$(told several)" "$(times 6 "$observed" && times 2 "$unobserved")" "three steps of each optimizer are observed"
-is "$(told closure)" "$(times 2 "$unobserved")" "a step that computes gradients is not observed"
-is "$(told step_fails)" "begin 1000
+is "$(observe several)" "$(times 6 "$observed" && times 2 "$unobserved")" "three steps of each optimizer are observed"
+is "$(observe closure)" "$(times 2 "$unobserved")" "a step that computes gradients is not observed"
+is "$(observe step_fails)" "begin 1000
 end
 of the step
 begin 1000
@@ -176,14 +176,14 @@ compute
 end
 $observed
 0" "a step that ends with an error leaves its mode to the next one, which ends it"
-is "$(told own_mode)" "$(times 2 'mode
+is "$(observe own_mode)" "$(times 2 'mode
 compute
 iteration
 mode
 compute')
 left
 $observed" "a mode of the program has precedence"
-is "$(told mode_in_step)" "mode
+is "$(observe mode_in_step)" "mode
 begin 1000
 compute
 end
@@ -191,9 +191,9 @@ iteration
 compute
 $observed
 0" "a mode that the program has in a step runs as without"
-is "$(told compiled)" "$(times 2 "$unobserved")" "a program with compiled functions is not observed"
-is "$(told not_compiled)" "$observed" "a program that has compiled nothing is"
-is "$(told tensor_class)" "pair
+is "$(observe compiled)" "$(times 2 "$unobserved")" "a program with compiled functions is not observed"
+is "$(observe not_compiled)" "$observed" "a program that has compiled nothing is"
+is "$(observe tensor_class)" "pair
 begin 5001
 compute
 end
@@ -202,6 +202,6 @@ begin 6000
 compute
 end
 42
-iteration" "a class of tensors with operations of its own tells those that it calls"
-is "$(told no_mode)" "$(times 2 "$unobserved")" "an observation that fails ends, and the program goes on"
+iteration" "a class of tensors with operations of its own declares those that it calls"
+is "$(observe no_mode)" "$(times 2 "$unobserved")" "an observation that fails ends, and the program goes on"
 tap_done

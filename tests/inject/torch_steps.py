@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program of tests/inject/torch.sh: steps of an optimizer with operations between them. What it does is in its
-argument; what its operations do is written to standard error, where told_log.c writes."""
+argument; what its operations do is written to standard error, where declared_log.c writes."""
 import os
 import sys
 import types

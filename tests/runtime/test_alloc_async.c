@@ -8,6 +8,7 @@
 #include "runtime/context.h"
 #include "sim/sim.h"
 
+#include "fixture/streams.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -64,15 +65,6 @@ static void scene_open(void)
 		tap_bail("no context");
 }
 
-static um_stream new_stream(void)
-{
-	um_stream s;
-
-	if (sim->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING))
-		tap_bail("no stream");
-	return s;
-}
-
 static unsigned char *born(um_stream stream)
 {
 	void *p;
@@ -108,7 +100,7 @@ static void fill(um_stream stream, unsigned char *tensor, unsigned value)
 /* A stream that has had an op: tensors born before the first one lie elsewhere. */
 static um_stream used_stream(void)
 {
-	um_stream s = new_stream();
+	um_stream s = fx_stream(sim, gpu);
 
 	launch(s, born(s), FAST);
 	return s;
@@ -157,7 +149,7 @@ static void out_of_memory(void)
 
 	scene_open();
 	no_memory = 1;
-	is_int(umadv_alloc_async(adv, &p, MIB, "t", UMADV_ACT, new_stream()), -ENOMEM,
+	is_int(umadv_alloc_async(adv, &p, MIB, "t", UMADV_ACT, fx_stream(sim, gpu)), -ENOMEM,
 	       "a device without memory is reported");
 	ok(p == &p, "an allocation that failed sets no output");
 	no_memory = 0;
@@ -193,7 +185,7 @@ static void open_pair(struct pair *p)
 
 	scene_open();
 	p->a = used_stream();
-	p->b = new_stream();
+	p->b = fx_stream(sim, gpu);
 	p->early = born(p->a);
 	p->late = born(p->a);
 	other = born(p->b);
@@ -248,7 +240,7 @@ static void new_stream_waits(void)
 
 	scene_open();
 	a = used_stream();
-	b = new_stream();
+	b = fx_stream(sim, gpu);
 	t = born(a);
 	launch(a, t, SLOW);
 	fill(a, t, 1); /* it begins after the op */
@@ -267,7 +259,7 @@ static void free_names_stream(void)
 
 	scene_open();
 	a = used_stream();
-	b = new_stream();
+	b = fx_stream(sim, gpu);
 	t = born(a);
 	u = born(a);
 	launch(a, t, FAST);
@@ -286,14 +278,14 @@ static void too_many_streams(void)
 
 	scene_open();
 	for (int i = 0; i <= UM_APP_STREAMS; i++) {
-		s = new_stream();
+		s = fx_stream(sim, gpu);
 		launch(s, born(s), SLOW);
 	}
 	t = born(s);
 	launch(s, t, FAST);
 	is_int(umadv_free_async(adv, t, s), 0, "memory is freed on a stream that has no number");
 	um_sim_sync(gpu);
-	ok(born(s) != t, "with more streams than are told apart memory is not reused");
+	ok(born(s) != t, "with more streams than the context numbers it reuses no memory");
 	umadv_close(adv);
 }
 
@@ -305,7 +297,7 @@ static void in_capture(void)
 	um_stream c;
 
 	scene_open();
-	c = captured = new_stream();
+	c = captured = fx_stream(sim, gpu);
 	ok(born(c) != NULL, "memory is allocated on a stream that captures");
 	is_int(adv->tensors.pool.streams.live, 0, "a capture names no stream");
 	umadv_close(adv);

@@ -9,6 +9,7 @@
 #include "runtime/context.h"
 #include "sim/sim.h"
 
+#include "fixture/streams.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -69,15 +70,6 @@ static void scene_open(void)
 		tap_bail("no context");
 }
 
-static um_stream new_stream(void)
-{
-	um_stream s;
-
-	if (sim->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING))
-		tap_bail("no stream");
-	return s;
-}
-
 static unsigned char *born(uint64_t bytes)
 {
 	void *p;
@@ -119,7 +111,7 @@ static uint64_t stream_per_iteration(int iterations, int *wrong)
 	for (int i = 0; i < TENSORS; i++)
 		t[i] = born(2 * MIB);
 	for (int k = 0; k < iterations; k++) {
-		um_stream mine[2] = {new_stream(), new_stream()};
+		um_stream mine[2] = {fx_stream(sim, gpu), fx_stream(sim, gpu)};
 
 		umadv_iter(adv, NULL);
 		for (int i = 0; i < TENSORS; i++)
@@ -153,7 +145,7 @@ static void forgotten(void)
 	unsigned char *t;
 
 	scene_open();
-	s = new_stream();
+	s = fx_stream(sim, gpu);
 	t = born(MIB);
 	launch(s, t, SLOW);
 	launch(LEGACY, born(MIB), SLOW);
@@ -174,7 +166,7 @@ static void not_forgotten(void)
 	um_stream s;
 
 	scene_open();
-	s = new_stream();
+	s = fx_stream(sim, gpu);
 	launch(s, born(MIB), 1000);
 	sync_code = UM_CUDA_CAPTURING;
 	is_int(umadv_forget_stream(adv, s), -EBUSY, "a stream that captures cannot be forgotten");
@@ -193,7 +185,7 @@ static void handle_again(void)
 	um_stream s;
 
 	scene_open();
-	s = new_stream();
+	s = fx_stream(sim, gpu);
 	launch(s, born(MIB), 1000);
 	launch(s, born(MIB), 1000);
 	is_str(logged, "", "a stream that keeps its id is the same stream");
@@ -212,7 +204,7 @@ static void idle(void)
 	t = born(MIB);
 	other = born(MIB);
 	for (int k = 0; k < 2 * UM_APP_STREAMS; k++) {
-		launch(new_stream(), t, 1000);
+		launch(fx_stream(sim, gpu), t, 1000);
 		for (int i = 0; i < 5000; i++)
 			launch(LEGACY, other, 1000);
 	}

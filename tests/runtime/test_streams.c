@@ -9,6 +9,7 @@
 #include "runtime/context.h"
 #include "sim/sim.h"
 
+#include "fixture/streams.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -92,15 +93,6 @@ static void scene_open(const char *strategy)
 		tap_bail("no context");
 }
 
-static um_stream new_stream(void)
-{
-	um_stream s;
-
-	if (sim->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING))
-		tap_bail("no stream");
-	return s;
-}
-
 static void fill(void *arg)
 {
 	const struct job *j = arg;
@@ -173,7 +165,7 @@ static void second_stream(const char *strategy)
 	old = slow_and_freed(NULL);
 	t = born();
 	ok(t == old, "%s: with one stream memory is used again at once", strategy);
-	launch(new_stream(), t, 2, FAST);
+	launch(fx_stream(sim, gpu), t, 2, FAST);
 	is_int(content(t), 2, "%s: the first op of a second stream runs after the earlier use of its memory", strategy);
 	umadv_close(adv);
 }
@@ -186,8 +178,8 @@ static void third_stream(void)
 	other = born();
 	slow_and_freed(NULL);
 	t = born();
-	launch(new_stream(), other, 3, FAST);
-	launch(new_stream(), t, 2, FAST);
+	launch(fx_stream(sim, gpu), other, 3, FAST);
+	launch(fx_stream(sim, gpu), t, 2, FAST);
 	is_int(content(t), 2, "so does the first op of a third stream");
 	is_int(content(other), 3, "the op of the second stream has run");
 	umadv_close(adv);
@@ -202,10 +194,10 @@ static void many_streams(void)
 	slow_and_freed(NULL);
 	t = born();
 	for (int i = 1; i < UM_APP_STREAMS; i++)
-		launch(new_stream(), other, 3, FAST);
-	launch(new_stream(), t, 2, FAST);
+		launch(fx_stream(sim, gpu), other, 3, FAST);
+	launch(fx_stream(sim, gpu), t, 2, FAST);
 	late = born();
-	launch(new_stream(), late, 4, SLOW);
+	launch(fx_stream(sim, gpu), late, 4, SLOW);
 	umadv_free(adv, late);
 	ok(born() != late, "with more streams than are told apart memory is not used again");
 	is_int(content(t), 2, "an op on one stream too many runs after the earlier use of its memory");
@@ -308,7 +300,7 @@ static void failing_waits(unsigned which, const char *what)
 	slow_and_freed(NULL);
 	t = born();
 	failing = which;
-	launch(new_stream(), t, 2, FAST);
+	launch(fx_stream(sim, gpu), t, 2, FAST);
 	failing = 0;
 	is_int(content(t), 2, "%s: the op still runs after the earlier use of its memory", what);
 	is_u64(errors_counted(), 0, "%s: no error is counted", what);
@@ -325,7 +317,7 @@ static void failing_records(unsigned which, int how, const char *what)
 	old = slow_and_freed(NULL);
 	t = born();
 	ok(t != old, "%s: the memory is not used again", what);
-	launch(new_stream(), t, 2, FAST);
+	launch(fx_stream(sim, gpu), t, 2, FAST);
 	failing = 0;
 	is_int(content(t), 2, "%s: the numbers are right", what);
 	ok(comes_back(old), "%s: it is used again once an event could be recorded", what);
@@ -340,7 +332,7 @@ static void all_fails(void)
 	slow_and_freed(NULL);
 	t = born();
 	failing = WAIT | EVENT_SYNC | STREAM_SYNC;
-	launch(new_stream(), t, 2, FAST);
+	launch(fx_stream(sim, gpu), t, 2, FAST);
 	failing = 0;
 	is_u64(errors_counted(), 1, "an order that the device refuses in every way is counted as an error");
 	late = born();
@@ -356,8 +348,8 @@ static void destroyed(void)
 	unsigned char *old, *t;
 
 	scene_open("on-demand");
-	s = new_stream();
-	other = new_stream(); /* while the first lives: its handle is another one */
+	s = fx_stream(sim, gpu);
+	other = fx_stream(sim, gpu); /* while the first lives: its handle is another one */
 	t = slow_and_freed(s);
 	sim->cudaStreamSynchronize(gpu, s);
 	sim->cudaStreamDestroy(gpu, s);

@@ -3,6 +3,7 @@
  * Hazards of the simulated GPU: programs that hang on a GPU are deadlocks here, and the report names the cycle.
  */
 #include "sim/state.h"
+#include "fixture/streams.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -24,15 +25,6 @@ static void on_report(void *user, const char *text)
 	snprintf(reported, sizeof reported, "%s", text);
 }
 
-static um_stream new_stream(void)
-{
-	um_stream s;
-
-	if (api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING))
-		tap_bail("no stream");
-	return s;
-}
-
 static void open_sim(const char *hazards, unsigned timeout_ms)
 {
 	struct um_sim_options o = {.profile = &profile, .timeout_ms = timeout_ms, .hazards.report = on_report};
@@ -41,8 +33,8 @@ static void open_sim(const char *hazards, unsigned timeout_ms)
 	if ((*hazards && um_sim_hazards_parse(hazards, &o.hazards)) || um_sim_open(&gpu, &o))
 		tap_bail("cannot open");
 	api = gpu->api;
-	a = new_stream();
-	b = new_stream();
+	a = fx_stream(api, gpu);
+	b = fx_stream(api, gpu);
 	if (api->cudaHostAlloc(gpu, (void **)&word, sizeof *word, 0))
 		tap_bail("no memory");
 	*word = 0;
@@ -129,7 +121,7 @@ static void eight_queues(void)
 
 	open_sim("queues=8", 0);
 	for (int i = 0; i < 9; i++)
-		s[i] = new_stream(); /* streams 3 to 11 */
+		s[i] = fx_stream(api, gpu); /* streams 3 to 11 */
 	wait_value(a);
 	write_value(b);
 	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "streams of different hardware queues are independent");
@@ -249,7 +241,7 @@ static void gate_and(enum locking how, const char *hazards, const char *call, in
 	pthread_t t;
 
 	open_sim(hazards, deadlocks ? 100 : 20000);
-	c = new_stream();
+	c = fx_stream(api, gpu);
 	other.how = how;
 	if (how == FREE)
 		api->cudaMalloc(gpu, &other.ptr, BLOCK);
@@ -389,13 +381,13 @@ static void handles(void)
 	is_int(api->cudaStreamDestroy(gpu, a), UM_CUDA_INVALID_HANDLE, "it cannot be destroyed twice");
 	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_INVALID_HANDLE, "nor waited for");
 	is_int(wait_value(a), UM_CUDA_INVALID_HANDLE, "nor made to wait");
-	c = new_stream();
+	c = fx_stream(api, gpu);
 	ok(c == a, "a new stream has the handle of the destroyed one");
 	run(c, 1);
 	is_u64(end(c), 1, "it is not ordered after the work of that one");
 	um_sim_sync(gpu);
 	is_u64(um_sim_now(gpu) / MS, 3, "which goes on");
-	d = new_stream();
+	d = fx_stream(api, gpu);
 	ok(d != a && d != b, "a stream that is alive keeps its handle");
 	api->close(gpu);
 }

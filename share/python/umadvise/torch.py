@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""umadvise.torch - tells `umadvise run` what PyTorch knows of its operations
+"""umadvise.torch - declares PyTorch's operations to `umadvise run`
 
 `umadvise run` loads it when the program imports torch; `import umadvise.torch` after that does the same. Outside of
 `umadvise run` it does nothing.
 
-Once memory is short, some steps of optimizers are observed: each operation of a step tells which tensors it uses,
+Once memory is short, some steps of optimizers are observed: each operation of a step declares its tensors,
 because parameters of kernels contain addresses that are not used. The end of a step is the end of an iteration. The
 program computes the same as without. If an observation fails, it ends, and the program goes on.
 
@@ -41,7 +41,7 @@ def _tensors(torch, values):
 
 
 def _observer(torch, lib):
-    """A dispatch mode that tells the tensors of each operation."""
+    """A dispatch mode that declares the tensors of each operation."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     def addresses(values):
@@ -131,7 +131,7 @@ def follow(torch):
         steps = Steps(torch, lib)
         register_optimizer_step_pre_hook(steps.begins)
         register_optimizer_step_post_hook(steps.ended)
-    except Exception:  # of another version: the operations tell nothing
+    except Exception:  # of another version: no operation declares its tensors
         pass
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/told.h"
+#include "inject/declared.h"
 
 #include "inject/session.h"
 
@@ -8,13 +8,13 @@
 
 #include <stdlib.h>
 
-_Thread_local int um_told_on;
+_Thread_local int um_declared_on;
 
 static _Thread_local struct {
-	uint64_t serial[UM_TOLD_MOST]; /* ascending */
+	uint64_t serial[UM_DECLARED_MOST]; /* ascending */
 	unsigned n, depth;
 	uint64_t since; /* additions before the operation */
-} told;
+} declared;
 
 static int by_value(const void *a, const void *b)
 {
@@ -23,16 +23,16 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-enum um_told um_told_search(const struct um_range_seen *r)
+enum um_declared um_declared_search(const struct um_range_seen *r)
 {
 	size_t i = 0;
 
-	if (r->serial > told.since)
-		return UM_TOLD_USED;
-	UM_BISECT(i, told.n, k, told.serial[k] < r->serial)
-	if (i < told.n && told.serial[i] == r->serial)
-		return UM_TOLD_USED;
-	return r->serial & UM_RANGE_NAMED ? UM_TOLD_UNUSED : UM_TOLD_NOTHING;
+	if (r->serial > declared.since)
+		return UM_DECLARED_USED;
+	UM_BISECT(i, declared.n, k, declared.serial[k] < r->serial)
+	if (i < declared.n && declared.serial[i] == r->serial)
+		return UM_DECLARED_USED;
+	return r->serial & UM_RANGE_NAMED ? UM_DECLARED_UNUSED : UM_DECLARED_NOTHING;
 }
 
 int umadvise_run_wants(void)
@@ -44,25 +44,25 @@ void umadvise_run_begin(const uint64_t *addresses, uint64_t n)
 {
 	uint64_t serial;
 
-	if (told.depth++)
+	if (declared.depth++)
 		return;
-	told.n = 0;
-	if (n > UM_TOLD_MOST || !um_session_active()) /* in a forked child the lock of the ranges may be held */
+	declared.n = 0;
+	if (n > UM_DECLARED_MOST || !um_session_active()) /* in a forked child the lock of the ranges may be held */
 		return;
 	for (uint64_t i = 0; i < n; i++) {
 		serial = um_ranges_name(addresses[i]);
 		if (serial)
-			told.serial[told.n++] = serial;
+			declared.serial[declared.n++] = serial;
 	}
-	qsort(told.serial, told.n, sizeof *told.serial, by_value);
-	told.since = um_ranges_additions();
-	um_told_on = 1;
+	qsort(declared.serial, declared.n, sizeof *declared.serial, by_value);
+	declared.since = um_ranges_additions();
+	um_declared_on = 1;
 }
 
 void umadvise_run_end(void)
 {
-	if (told.depth && !--told.depth)
-		um_told_on = 0;
+	if (declared.depth && !--declared.depth)
+		um_declared_on = 0;
 }
 
 void umadvise_run_iteration(void)

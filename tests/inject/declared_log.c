@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What umadvise.torch tells, on standard error. Memory is short if UM_TEST_SHORT is in the environment.
+ * Logs what umadvise.torch declares to standard error. Memory is short if UM_TEST_SHORT is in the environment.
  */
-#include "inject/told.h"
+#include "inject/declared.h"
 
 #include <stdio.h>
 #include <stdlib.h>

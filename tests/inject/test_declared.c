@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a framework tells of its operations, and which words of a kernel's parameters are uses then.
+ * What a framework declares of its operations, and which words of a kernel's parameters are uses then.
  */
 #include "scans.h"
 
-#include "inject/told.h"
+#include "inject/declared.h"
 
 #include "gpu/nvtx_listen.h"
 
@@ -72,7 +72,7 @@ static void test_votes(void)
 	ok(is_use(&k, other), "a word that more operations used than not is a use at a new place");
 	ok(!is_use(&k, used), "a word that fewer operations used than not is left out there");
 	launch(&k);
-	ok(is_use(&k, used) && !is_use(&k, other), "where operations told, what they told there decides");
+	ok(is_use(&k, used) && !is_use(&k, other), "what operations at the place have declared decides there");
 }
 
 static void test_shapes(void)
@@ -89,7 +89,7 @@ static void test_shapes(void)
 	}
 	launch(&k);
 	ok(is_use(&k, k.list[2]), "a word that operations used with several shapes is a use with any");
-	ok(!is_use(&k, k.list[3]), "a word of which nothing is told is left out then");
+	ok(!is_use(&k, k.list[3]), "a word of another size that no operation has declared is left out");
 }
 
 /* Memory that is not of the operation, and never was of one. */
@@ -154,26 +154,26 @@ static void test_copies(void)
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
 
-static uint64_t many[UM_TOLD_MOST + 1];
+static uint64_t many[UM_DECLARED_MOST + 1];
 
 static void test_most(void)
 {
 	uint64_t used, other;
 	struct kernel k;
 
-	for (unsigned n = UM_TOLD_MOST; n <= UM_TOLD_MOST + 1; n++) {
+	for (unsigned n = UM_DECLARED_MOST; n <= UM_DECLARED_MOST + 1; n++) {
 		open_named(&k, &used, &other);
 		for (unsigned i = 0; i < n; i++)
 			many[i] = used;
 		umadvise_run_begin(many, n);
 		launch(&k);
 		umadvise_run_end();
-		ok(is_use(&k, other) == (n > UM_TOLD_MOST), "of an operation with %u addresses %s is known", n,
-		   n > UM_TOLD_MOST ? "nothing" : "everything");
+		ok(is_use(&k, other) == (n > UM_DECLARED_MOST), "of an operation with %u addresses %s is known", n,
+		   n > UM_DECLARED_MOST ? "nothing" : "everything");
 	}
 	open_named(&k, &used, &other);
 	operate(&k, used);
-	ok(!is_use(&k, other), "the next operation is told again");
+	ok(!is_use(&k, other), "the next operation declares its allocations again");
 	open_named(&k, &used, &other);
 	umadvise_run_begin(NULL, 0);
 	launch(&k);
