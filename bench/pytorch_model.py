@@ -111,10 +111,10 @@ class Llama(nn.Module):
         self.blocks = nn.ModuleList(Llama.Block() for _ in range(LAYERS))
         self.norm, self.head = Llama.Norm(), nn.Linear(WIDTH, VOCABULARY, bias=False)
 
-    def forward(self, tokens, caches=(None,) * LAYERS, start=0):
+    def forward(self, tokens, caches=(), start=0):
         x = self.tokens(tokens)
         cos, sin = (y[start:start + tokens.shape[1]].type_as(x) for y in (self.cos, self.sin))
-        for block, cache in zip(self.blocks, caches):
+        for block, cache in zip(self.blocks, caches or [None] * LAYERS):
             x = block(x, cos, sin, cache)
         return self.head(self.norm(x))
 
@@ -247,4 +247,5 @@ def main():
     print('steps', *(f'{a.elapsed_time(b):.3f}' for a, b in zip(marks, marks[1:])))
 
 
-main()
+if __name__ == '__main__':
+    main()

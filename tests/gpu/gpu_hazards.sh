@@ -15,7 +15,7 @@ bin=$tmp/bin
 build() {
 	"$MAKE" -s -f "$top_srcdir/tests/gpu/programs.mk" SRC="$top_srcdir" OUT="$bin" NVCC="$NVCC" \
 		LIBUM="$top_builddir/.libs/libumtools.a $top_builddir/.libs/libum.a" STANDIN="$standin" \
-		TOOL="$UMADVISE" NVCCFLAGS=-O1 "$bin/hazards-shared"
+		NVCCFLAGS=-O1 "$bin/hazards-shared"
 }
 ok "hazards.cu is built" build || tap_done
 export LD_LIBRARY_PATH=$standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -15,7 +15,7 @@ bin=$tmp/bin
 lib="$top_builddir/.libs/libumtools.a $top_builddir/.libs/libum.a"
 build() {
 	"$MAKE" -s -j2 -f "$top_srcdir/tests/gpu/programs.mk" SRC="$top_srcdir" OUT="$bin" NVCC="$NVCC" LIBUM="$lib" \
-		STANDIN="$standin" TOOL="$UMADVISE" NVCCFLAGS=-O1 KINDS=shared \
+		STANDIN="$standin" NVCCFLAGS=-O1 KINDS=shared \
 		PROGRAMS="correct same special${UM_TEST_ALL:+ speed} cg stencil train" all \
 		"$bin/correct-static" "$bin/special-static" "$bin/train-static"
 }

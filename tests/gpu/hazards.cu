@@ -472,6 +472,51 @@ static int discard_order(long unused)
 	return 0;
 }
 
+/* --- T11: handles of destroyed streams ---------------------------------------------------------------------------- */
+
+typedef int (*stream_fn)(um_stream stream, void *out);
+static const char *const asks[] = {"cuStreamGetId", "cuStreamQuery", "cuStreamGetFlags", "cuStreamIsCapturing",
+				   "cuStreamSynchronize", "cuEventRecord"};
+enum { ASKS = sizeof(asks) / sizeof(asks[0]) };
+
+/* `arg`: which call, and whether other streams were created and memory was taken meanwhile. The child may die. */
+static int destroyed_handle(long arg)
+{
+	int err = device_open(8 * MIB), code = 0, same = 0;
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *fn = driver ? dlsym(driver, asks[arg % ASKS]) : NULL;
+	unsigned long long out[4] = {}, id[4] = {};
+	cudaStream_t gone[4], more[4];
+	cudaEvent_t event;
+
+	if (err)
+		return err;
+	if (!fn)
+		return CHILD_SKIPPED;
+	check_cuda(cudaEventCreate(&event), "cudaEventCreate");
+	for (int i = 0; i < 4; i++) {
+		gone[i] = new_stream();
+		nothing_kernel<<<1, 1, 0, gone[i]>>>(NULL);
+		if (api->cuStreamGetId)
+			api->cuStreamGetId(gpu, gone[i], &id[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		check_cuda(cudaStreamDestroy(gone[i]), "cudaStreamDestroy");
+	check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+	for (int i = 0; arg >= ASKS && i < 4; i++) {
+		more[i] = new_stream();
+		for (int k = 0; k < 4; k++)
+			same += more[i] == gone[k];
+		for (size_t n = 16; n < 8192; n += n / 2)
+			memset(malloc(n), 0xff, n);
+	}
+	for (int i = 0; i < 4; i++)
+		code = arg % ASKS == ASKS - 1 ? ((stream_fn)fn)((um_stream)event, gone[i])
+					      : ((stream_fn)fn)(gone[i], &out[i]);
+	note("T11 %s of a destroyed stream%s: %d; ids %llu %llu, were %llu %llu; %d handles are used again",
+	     asks[arg % ASKS], arg < ASKS ? "" : ", with others after it", code, out[0], out[3], id[0], id[3], same);
+	return 0;
+}
+
 /* Not among the cases: shows what is printed when one hangs. */
 static int hang(long unused)
 {
@@ -544,6 +589,8 @@ int main(int argc, char **argv)
 	for (const struct library_case *c = library_cases; c->name; c++)
 		run_case(c->name, c->title, c->run, size_mib);
 	run_case("T7", "order of discards", discard_order, 0);
+	for (long i = 0; only && i < 2 * ASKS; i++)
+		run_case("T11", (std::string(asks[i % ASKS]) + " of a destroyed stream").c_str(), destroyed_handle, i);
 	if (only)
 		run_case("hang", "a gate that stays closed", hang, 0);
 	if (wanted("T9"))
