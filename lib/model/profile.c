@@ -98,6 +98,7 @@ static const struct {
 	{"eta", "measured by others: A100, prefetches at 23.0 GB/s on a link of 25.5"},
 	{"coherent", "data sheet"},
 	{"measured", "built in"},
+	{"serial_host", "assumed: no, though an H100 with driver 580 was measured as yes"},
 	{"driver", "the release that the simulator follows"},
 	{"c_batch", "derived: intercept of batch times of a Titan V (Allen and Ge, SC'21)"},
 	{"c_fault", "derived: fit to batch times of a Titan V (the same)"},

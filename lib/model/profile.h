@@ -20,6 +20,7 @@ struct um_profile {
 	double eta; /* share of the link rate that driver-queued 2 MiB copies reach */
 	int measured; /* written by calibration, not assumed */
 	int coherent; /* the GPU reaches host memory in hardware: the driver's paging differs, and is not simulated */
+	int serial_host; /* prefetches to the host keep all other calls waiting, on whatever thread */
 	/* driver costs, ns */
 	uint64_t c_batch, c_fault, c_blk, c_perm, c_unmap;
 	uint64_t c_dma, c_dma_4k; /* first DMA mapping of a block's host memory: one 2 MiB chunk / 4 KiB pages */

@@ -19,7 +19,7 @@ static int may_gain(const struct um_profile *p)
 	double copy = (double)UM_BLOCK_BYTES * 1e9 / (p->d2h * (p->eta > 0 ? p->eta : 1)) + (double)p->o_seg;
 	uint64_t work = p->c_pf + p->c_pf_cpu;
 
-	return (double)(p->c_api + work) + copy > copy * um_lanes_out_workers(work, (uint64_t)copy);
+	return (double)(p->c_api + work) + copy > copy * um_lanes_out_workers_on(p, (uint64_t)copy);
 }
 
 static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_iteration *iteration,

@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "gpu/app_stream.h"
+#include "model/profile.h"
 #include "replay/block_limit.h"
 #include "replay/hint_results.h"
 #include "replay/compiled_plan.h"
@@ -156,6 +157,12 @@ struct um_lanes {
 /* Number of workers that keep the link to the host busy, from the times for one block: the driver's work on the calling
  * thread, and the copy. */
 unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns);
+
+/* The same on a device with this profile, where a copy takes `link_ns`. */
+static inline unsigned um_lanes_out_workers_on(const struct um_profile *p, uint64_t link_ns)
+{
+	return p->serial_host ? 1 : um_lanes_out_workers(p->c_pf + p->c_pf_cpu, link_ns);
+}
 
 /* 0, -ENOMEM. The struct is zeroed here. `n_out` workers, at most UM_LANES_OUT_MOST, evict with copies. */
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);

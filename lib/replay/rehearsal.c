@@ -349,7 +349,7 @@ static int prepare(struct rehearsal *r)
 
 	r->in_ns = p->o_seg + (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * eta));
 	r->out_ns = p->o_seg + (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * eta));
-	r->n_out = um_lanes_out_workers(p->c_pf + p->c_pf_cpu, r->out_ns);
+	r->n_out = um_lanes_out_workers_on(p, r->out_ns);
 	r->n[LANE_IN] = r->iteration->n_in;
 	r->n[LANE_OUT] = r->iteration->n_out;
 	r->n[LANE_DROP] = r->iteration->n_drop;

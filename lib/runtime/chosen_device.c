@@ -130,6 +130,36 @@ static void set_budget(struct um_chosen_device *d, struct um_options *options, s
 	}
 }
 
+void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
+{
+	struct um_profile *p = &d->profile;
+	double copies = p->d2h * p->eta, call;
+
+	p->serial_host = 1;
+	if (rate <= 0 || rate >= copies)
+		return;
+	if (d->larger) {
+		p->d2h = rate / p->eta;
+		p->c_pf_cpu = 0; /* is part of the rate */
+	} else if (!p->measured) {
+		call = (double)UM_BLOCK_BYTES * 1e9 * (1 / rate - 1 / copies) - (double)(p->c_api + p->c_pf);
+		p->c_pf_cpu = call > 0 ? (uint64_t)call : 0;
+	}
+}
+
+static void measure_evictions(struct um_chosen_device *d, struct um_notices *notices)
+{
+	double link = d->profile.d2h * d->profile.eta, rate;
+	struct um_device_info info = {0};
+
+	um_device_info(d->gpu, &info);
+	if (info.standin)
+		return;
+	rate = um_evict_speed(d->gpu);
+	um_chosen_device_evicts_at(d, rate);
+	um_notices_log(notices, UMADV_LOG_INFO, "evictions reach %.1f GB/s, copies %.1f", rate / 1e9, link / 1e9);
+}
+
 int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options, struct um_gpu *gpu,
 			  const struct um_profile *profile, struct um_notices *notices)
 {
@@ -152,6 +182,8 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 		return err;
 	d->real = d->gpu->caps.concurrent_managed && !d->gpu->caps.virtual_time;
 	set_budget(d, options, notices);
+	if (d->real && d->cuda)
+		measure_evictions(d, notices);
 	return 0;
 }
 

@@ -35,6 +35,10 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 			  const struct um_profile *profile, struct um_notices *notices);
 void um_chosen_device_close(struct um_chosen_device *d);
 
+/* The driver makes evictions one after the other, at this rate in bytes/s (0: not known): plans and predictions reckon
+ * with it. Where the library makes all evictions it takes the place of the rate of copies. */
+void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate);
+
 /* The CUDA error after which the device takes no calls any more, or 0. */
 int um_chosen_device_lost(const struct um_chosen_device *d);
 

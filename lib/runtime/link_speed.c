@@ -10,9 +10,11 @@
 
 struct test {
 	struct um_gpu *gpu;
+	uint64_t bytes;
 	void *memory;
 	um_stream stream;
 	um_event_handle begin, end;
+	int lost; /* its work does not end: freeing would wait for it */
 };
 
 /* The copy's events: 0 when they have been reached. A simulated device has no clock to be polled. */
@@ -29,58 +31,79 @@ static int await(const struct test *t)
 	return err;
 }
 
-/* The host holds the memory, then the device: ms of the second migration. 0, or a CUDA error code. */
-static int migrate(const struct test *t, float *ms)
+/* Moves the memory in pieces of `step` bytes. 0, or a CUDA error code. */
+static int move(const struct test *t, struct um_location to, uint64_t step)
+{
+	int err = 0;
+
+	for (uint64_t at = 0; at < t->bytes && !err; at += step)
+		err = t->gpu->api->cudaMemPrefetchAsync(t->gpu, (char *)t->memory + at, step, to, 0, t->stream);
+	return err;
+}
+
+/* The same, in ms. */
+static int timed_move(struct test *t, struct um_location to, uint64_t step, float *ms)
 {
 	const struct um_gpu_api *api = t->gpu->api;
-	int device = t->gpu->caps.device, err;
+	int err = api->cudaEventRecord(t->gpu, t->begin, t->stream);
 
-	err = api->cudaMemPrefetchAsync(t->gpu, t->memory, UM_LINK_BYTES, um_on_host(), 0, t->stream);
 	if (!err)
-		err = api->cudaEventRecord(t->gpu, t->begin, t->stream);
-	if (!err)
-		err = api->cudaMemPrefetchAsync(t->gpu, t->memory, UM_LINK_BYTES, um_on_device(device), 0, t->stream);
+		err = move(t, to, step);
 	if (!err)
 		err = api->cudaEventRecord(t->gpu, t->end, t->stream);
 	if (!err)
 		err = await(t);
+	t->lost = err == UM_CUDA_NOT_READY;
 	return err ? err : api->cudaEventElapsedTime(t->gpu, ms, t->begin, t->end);
 }
 
-static int is_free(struct um_gpu *gpu)
+static int is_free(struct um_gpu *gpu, uint64_t bytes)
 {
 	size_t unused, total;
 
-	return !gpu->api->cudaMemGetInfo(gpu, &unused, &total) && unused >= 2 * UM_LINK_BYTES;
+	return !gpu->api->cudaMemGetInfo(gpu, &unused, &total) && unused >= 2 * bytes;
+}
+
+/* 0; or not: nothing can be measured, and test_end() is due all the same. */
+static int test_begin(struct test *t, struct um_gpu *gpu, uint64_t bytes)
+{
+	const struct um_gpu_api *api = gpu->api;
+
+	*t = (struct test){.gpu = gpu, .bytes = bytes};
+	return !gpu->caps.concurrent_managed || !is_free(gpu, bytes) ||
+	       api->cudaStreamCreateWithFlags(gpu, &t->stream, UM_STREAM_NON_BLOCKING) ||
+	       api->cudaEventCreateWithFlags(gpu, &t->begin, 0) || api->cudaEventCreateWithFlags(gpu, &t->end, 0) ||
+	       api->cudaMallocManaged(gpu, &t->memory, bytes, 1);
+}
+
+static void test_end(struct test *t)
+{
+	const struct um_gpu_api *api = t->gpu->api;
+
+	if (t->lost)
+		return;
+	if (t->memory)
+		api->cudaFree(t->gpu, t->memory);
+	if (t->begin)
+		api->cudaEventDestroy(t->gpu, t->begin);
+	if (t->end)
+		api->cudaEventDestroy(t->gpu, t->end);
+	if (t->stream)
+		api->cudaStreamDestroy(t->gpu, t->stream);
 }
 
 int um_link_speed(struct um_gpu *gpu, struct um_profile *p)
 {
-	const struct um_gpu_api *api = gpu->api;
-	struct test t = {.gpu = gpu};
+	struct test t;
 	double rate = 0;
 	float ms = 0;
-	int err;
+	int err = test_begin(&t, gpu, UM_LINK_BYTES);
 
-	if (!gpu->caps.concurrent_managed || !is_free(gpu) ||
-	    api->cudaStreamCreateWithFlags(gpu, &t.stream, UM_STREAM_NON_BLOCKING))
-		return 0;
-	err = api->cudaEventCreateWithFlags(gpu, &t.begin, 0);
+	if (!err) /* the host holds the memory, then the device */
+		err = move(&t, um_on_host(), t.bytes);
 	if (!err)
-		err = api->cudaEventCreateWithFlags(gpu, &t.end, 0);
-	if (!err)
-		err = api->cudaMallocManaged(gpu, &t.memory, UM_LINK_BYTES, 1);
-	if (!err)
-		err = migrate(&t, &ms);
-	if (err == UM_CUDA_NOT_READY) /* freeing would wait for it */
-		return 0;
-	if (t.memory)
-		api->cudaFree(gpu, t.memory);
-	if (t.begin)
-		api->cudaEventDestroy(gpu, t.begin);
-	if (t.end)
-		api->cudaEventDestroy(gpu, t.end);
-	api->cudaStreamDestroy(gpu, t.stream);
+		err = timed_move(&t, um_on_device(gpu->caps.device), t.bytes, &ms);
+	test_end(&t);
 	if (!err && ms > 0)
 		rate = (double)UM_LINK_BYTES / ((double)ms / 1e3) / p->eta;
 	if (rate < SLOWEST || rate > FASTEST)
@@ -88,4 +111,24 @@ int um_link_speed(struct um_gpu *gpu, struct um_profile *p)
 	p->d2h *= rate / p->h2d;
 	p->h2d = rate;
 	return 1;
+}
+
+double um_evict_speed(struct um_gpu *gpu)
+{
+	struct um_location here = um_on_device(gpu->caps.device);
+	struct test t;
+	double rate = 0;
+	float ms = 0;
+	int err = test_begin(&t, gpu, UM_EVICT_BYTES);
+
+	/* The first eviction takes memory of the host, the later ones do not. */
+	for (int round = 0; round < 2 && !err; round++) {
+		err = timed_move(&t, here, t.bytes, &ms);
+		if (!err)
+			err = timed_move(&t, um_on_host(), UM_BLOCK_BYTES, &ms);
+	}
+	test_end(&t);
+	if (!err && ms > 0)
+		rate = (double)UM_EVICT_BYTES / ((double)ms / 1e3);
+	return rate < SLOWEST / 10 || rate > FASTEST ? 0 : rate;
 }

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * link_speed.h - the speed of the link of a device that has no profile
+ * link_speed.h - the speed of the link of a device that has no profile, and of evictions by the library
  *
  * in    a device
- * out   the link rates of a profile, scaled
+ * out   the link rates of a profile, scaled; the rate of evictions
  *
- * Start path: one prefetch of 64 MiB, which are freed again. It takes some ms, at most UM_LINK_LIMIT_MS.
+ * The driver (580) makes prefetches to the host one after the other, whatever thread calls, and maps each page for the
+ * CPU: on an H100 in a virtual machine that takes five times as long as the copy. So the rate of evictions is not the
+ * link's.
+ * Start path: prefetches of 64 or 8 MiB, which are freed again. They take some ms, at most UM_LINK_LIMIT_MS each.
  */
 #ifndef UM_RUNTIME_LINK_SPEED_H
 #define UM_RUNTIME_LINK_SPEED_H
 
 #include "gpu/gpu.h"
+#include "model/event.h"
 #include "model/profile.h"
 
 #define UM_LINK_BYTES (64ull << 20)
+#define UM_EVICT_BYTES (8ull << 20)
 #define UM_LINK_LIMIT_MS 2000
 
 /* Scales h2d and d2h of `p` by the measured rate to the device. 1; 0: not measured, and `p` is unchanged (a call fails,
  * less than twice the bytes are free, or the limit has passed: then the memory stays allocated). */
 int um_link_speed(struct um_gpu *gpu, struct um_profile *p);
+
+/* Bytes/s of prefetches to the host, a block each, once the host has memory for them. 0: not measured, as above. */
+double um_evict_speed(struct um_gpu *gpu);
 
 #endif

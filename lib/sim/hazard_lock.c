@@ -45,9 +45,13 @@ void um_sim_waiter_remove(struct um_sim *sim, struct um_sim_waiter *w)
 void um_sim_enter_call(struct um_sim *sim, const char *call)
 {
 	struct um_sim_waiter w;
+	uint64_t *clock;
 
 	um_sim_enter(sim);
 	current_call = call;
+	clock = um_sim_clock(sim);
+	if (sim->profile.serial_host && *clock >= sim->host_from && *clock < sim->host_until)
+		*clock = sim->host_until;
 	if (!sim->holder || sim->lane || sim->stepping)
 		return;
 	um_sim_waiter_add(sim, &w, UM_SIM_WAITS_LOCK, NULL, NULL);

@@ -52,7 +52,7 @@ static int to_gpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_
 /* One range to the host: the thread waits for each copy, then maps. */
 static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_range *r, uint64_t *t)
 {
-	uint64_t off = r->addr - m->addr;
+	uint64_t begin = *t, off = r->addr - m->addr;
 	uint32_t first = (uint32_t)(off / UM_BLOCK_BYTES), last = (uint32_t)((off + r->bytes - 1) / UM_BLOCK_BYTES);
 
 	for (uint32_t i = first; i <= last; i++) {
@@ -72,6 +72,8 @@ static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim
 			b->cmap |= pages;
 		}
 	}
+	sim->host_from = begin <= sim->host_until ? sim->host_from : begin;
+	sim->host_until = um_sim_later(sim->host_until, *t);
 }
 
 /* The pages that a discard of `pages` changes: newly discarded ones, and those whose kind of discard changes. Without

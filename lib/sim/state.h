@@ -285,6 +285,7 @@ struct um_sim {
 
 	struct um_sim_engine engine[UM_SIM_ENGINES];
 	uint64_t fault_free, worker_free; /* ns: fault worker, prefetch worker */
+	uint64_t host_from, host_until; /* ns: a prefetch to the host keeps other calls waiting (profile.serial_host) */
 	uint64_t readers_until, writer_until; /* ns: the VA-space lock is held for reading, for writing */
 	UM_VEC(struct um_sim_pin) pins; /* oldest first */
 	uint64_t unpin_at; /* ns: next run of the worker that unpins */

@@ -89,7 +89,8 @@ static void check_sources(const char *path)
 			tap_bail("cannot write");
 		while (fgets(line, sizeof line, f)) {
 			if (sscanf(line, "%63[a-z0-9_] =", key) != 1 || !strcmp(key, "name") ||
-			    !strcmp(key, "measured") || !strcmp(key, "coherent") || !strcmp(key, "driver"))
+			    !strcmp(key, "measured") || !strcmp(key, "coherent") || !strcmp(key, "serial_host") ||
+			    !strcmp(key, "driver"))
 				continue;
 			constants++;
 			if (um_profile_source(p->name, key, from, sizeof from) ||

@@ -42,7 +42,7 @@ calibrate() { # PROFILE ARGUMENT...
 # Constants of $2 that are not within 5 % of those in $1. What no probe can see must be said to be assumed.
 differ() {
 	awk -F ' *[=#] *' '
-		/^(#|name|capacity|measured|coherent)/ { next }
+		/^(#|name|capacity|measured|coherent|serial_host)/ { next }
 		FNR == NR { want[$1] = $2; next }
 		$1 ~ /^(c_evict|c_evict_unused|c_zero|duplex_evict)$/ {
 			if ($3 !~ /^assumed/)
@@ -67,7 +67,7 @@ ok "the measured profile can be used" \
 awk -F ' = ' -v OFS=' = ' '
 	/^#/ { next }
 	{ sub(/ #.*/, "", $2) }
-	$1 ~ /^(name|capacity|measured|coherent|driver)$/ { print; next }
+	$1 ~ /^(name|capacity|measured|coherent|serial_host|driver)$/ { print; next }
 	{
 		f = 0.67 + 0.043 * (NR * 7 % 17)
 		x = $2 * f

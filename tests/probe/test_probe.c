@@ -182,6 +182,32 @@ static void check_derive(void)
 	is_int(um_probe_find("nonsense"), -ENOENT, "an unknown probe is not found");
 }
 
+/* An H100 with driver 580, which maps each page for the CPU: a block in 240 us, of which the copy is 40. */
+static void check_slow_mapping(void)
+{
+	struct um_profile p = *um_profile_find("h100");
+	struct um_observed seen = {0};
+	struct um_derived d;
+
+	seen.at[UM_OBS_H2D_PAGE] = (struct um_figure){1895.1, 55.1, 11};
+	seen.at[UM_OBS_D2H_PAGE] = (struct um_figure){7114.1, 159.8, 11};
+	seen.at[UM_OBS_MAP_PAGE] = (struct um_figure){7259.3, 111.6, 11};
+	seen.at[UM_OBS_LINK_H2D] = (struct um_figure){55.154e9, 1.9e8, 11};
+	seen.at[UM_OBS_LINK_D2H] = (struct um_figure){55.368e9, 1.2e8, 11};
+	seen.at[UM_OBS_RATE_H2D] = (struct um_figure){49.272e9, 4.7e8, 11};
+	seen.at[UM_OBS_RATE_D2H] = (struct um_figure){11.852e9, 6.8e8, 11};
+	um_derive(&seen, &p, &d);
+	ok(fabs(p.h2d / 55.154e9 - 1) < 0.01 && fabs(p.d2h / 55.368e9 - 1) < 0.01,
+	   "where mapping hides the copies to the host, the link's rates count: %g, %g", p.h2d, p.d2h);
+	ok(fabs(p.eta - 0.893) < 0.001, "and the share that the other direction reaches: %g", p.eta);
+	seen.at[UM_OBS_MAP_PAGE] = (struct um_figure){5700, 100, 11};
+	um_derive(&seen, &p, &d);
+	ok(fabs(p.d2h * p.eta / (65536e9 / 1414.1) - 1) < 0.01, "a copy that is seen counts: %g", p.d2h * p.eta);
+	seen.at[UM_OBS_LINK_D2H].n = 0;
+	um_derive(&seen, &p, &d);
+	ok(!d.at[UM_CONST_d2h].n && !d.at[UM_CONST_eta].n, "without copies of pinned memory there are no rates");
+}
+
 /* --- the guard --------------------------------------------------------------------------------------------------- */
 
 static void check_guard(void)
@@ -318,6 +344,7 @@ int main(int argc, char **argv)
 		return fputs(um_probe_ptx, stdout) < 0;
 	check_stats();
 	check_derive();
+	check_slow_mapping();
 	check_guard();
 	check_failures();
 	check_budgets();

@@ -2,6 +2,7 @@
  *
  * The link of a device without a profile: one timed migration of 64 MiB, over the table of the simulated device.
  */
+#include "runtime/chosen_device.h"
 #include "runtime/link_speed.h"
 #include "sim/sim.h"
 #include "tap.h"
@@ -36,6 +37,47 @@ static int timed(const char *device, uint64_t capacity, struct um_profile *p)
 	return found;
 }
 
+/* What evicting costs on a device, by the profile that it is simulated with. */
+static void test_evictions(const char *device)
+{
+	const struct um_profile *is = um_profile_find(device);
+	double block = (double)UM_BLOCK_BYTES / (is->d2h * is->eta) * 1e9 + (double)(is->o_seg + is->c_api + is->c_pf);
+	double rate, expected = (double)UM_BLOCK_BYTES / (block + (double)is->c_pf_cpu) * 1e9;
+	struct um_gpu *gpu;
+
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = is}))
+		tap_bail("no simulated device");
+	rate = um_evict_speed(gpu);
+	ok(fabs(rate / expected - 1) < 0.05, "evictions on %s: %g bytes/s, by its profile %g", device, rate, expected);
+	um_sim_tally(gpu, &tally);
+	is_u64(tally.resident_bytes, 0, "the memory is freed");
+	gpu->api->close(gpu);
+}
+
+static void test_profile_of_evictions(void)
+{
+	struct um_chosen_device d = {.profile = *um_profile_find("h100"), .larger = 1};
+	struct um_profile was = d.profile;
+
+	um_chosen_device_evicts_at(&d, 0);
+	um_chosen_device_evicts_at(&d, was.d2h);
+	ok(d.profile.d2h == was.d2h && d.profile.c_pf_cpu == was.c_pf_cpu,
+	   "evictions as fast as copies, or not measured, change no cost");
+	is_int(d.profile.serial_host, 1, "a real device evicts one block after the other");
+	um_chosen_device_evicts_at(&d, 9e9);
+	ok(fabs(d.profile.d2h * d.profile.eta / 9e9 - 1) < 1e-9,
+	   "where the library evicts, plans reckon with the rate");
+	is_u64(d.profile.c_pf_cpu, 0, "the cost of the calls is not counted twice");
+	d = (struct um_chosen_device){.profile = was};
+	um_chosen_device_evicts_at(&d, 9e9);
+	ok(d.profile.d2h == was.d2h, "where the driver evicts, too, its copies keep their rate");
+	ok(fabs((double)d.profile.c_pf_cpu - 158e3) < 2e3, "and the library's calls have their measured cost: %llu",
+	   (unsigned long long)d.profile.c_pf_cpu);
+	d.profile.measured = 1;
+	um_chosen_device_evicts_at(&d, 5e9);
+	ok(fabs((double)d.profile.c_pf_cpu - 158e3) < 2e3, "the costs of a measured profile stay");
+}
+
 int main(void)
 {
 	static const char *const devices[] = {"k40", "v100", "rtx4090", "a100"};
@@ -62,6 +104,11 @@ int main(void)
 	is_u64(tally.h2d_bytes, 0, "and nothing is copied");
 	ok(p.h2d == v100->h2d && p.d2h == v100->d2h, "the profile is unchanged");
 
+	for (unsigned i = 0; i < 4; i++)
+		test_evictions(devices[i]);
+	test_evictions("h100");
+	test_profile_of_evictions();
+
 	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = v100}))
 		tap_bail("no simulated device");
 	broken = *gpu->api;
@@ -69,6 +116,7 @@ int main(void)
 	gpu->api = &broken;
 	is_int(um_link_speed(gpu, &p), 0, "a device that refuses the copy has no rate");
 	is_u64(calls, 1, "it is asked once");
+	ok(um_evict_speed(gpu) <= 0, "nor have its evictions");
 	um_sim_tally(gpu, &tally);
 	is_u64(tally.resident_bytes, 0, "the memory is freed all the same");
 	gpu->api->close(gpu);

@@ -36,6 +36,16 @@ for w in alexnet_b200:1.25 resnet50:3; do
 		test "$(column steady_ns "${args[@]}" --profile v100 --evict driver)" -gt "$library"
 	is "$(column faults "${args[@]}" --profile v100 --evict driver)" 0 "$w on v100: nothing faults all the same"
 done
+
+# The driver makes one prefetch to the host at a time, and other calls wait for it.
+{ cat "$tmp/slow" && echo 'serial_host = yes'; } >"$tmp/serial"
+args=("$data/resnet50.umtrace.gz" --oversubscribe 2 --iterations 12)
+library=$(column steady_ns "${args[@]}" --profile "$tmp/serial" --evict library)
+ok "evictions one after the other take longer than side by side" \
+	test "$library" -gt $(($(column steady_ns "${args[@]}" --profile "$tmp/slow" --evict library) * 11 / 10))
+ok "they are left to the driver" test "$(column steady_ns "${args[@]}" --profile "$tmp/serial")" -lt "$library"
+like "$("$UMADVISE" simulate "${args[@]}" --profile <(sed 's/yes/perhaps/' "$tmp/serial") 2>&1)" \
+	"serial_host.*perhaps|perhaps.*serial_host" "the key takes yes or no"
 fails 2 "an unknown eviction policy is refused" "$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody
 like "$("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody 2>&1)" "auto, library or driver" \
 	"the message lists the policies"

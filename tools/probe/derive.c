@@ -162,18 +162,32 @@ static struct um_figure rate_of(struct um_figure page)
 	return (struct um_figure){rate, rate * page.spread / page.value, page.n};
 }
 
+/* Rate of the driver's copies to the host. Where they are lost in the noise of mapping the pages for the CPU: the
+ * link's, with the share that the other direction reaches. */
+static struct um_figure home_rate(const struct um_figure *o, struct um_figure to)
+{
+	struct um_figure page = less(o[UM_OBS_D2H_PAGE], o[UM_OBS_MAP_PAGE]);
+
+	if (!page.n || page.value > page.spread)
+		return rate_of(page);
+	return scaled(o[UM_OBS_LINK_D2H], to.value / o[UM_OBS_LINK_H2D].value);
+}
+
 /* The driver's copies reach a share of the link, which is one number for both directions. Planning uses the product, so
  * the product is exact, and the rates follow from it. */
 static void link_rates(const struct um_figure *o, struct um_figure *c)
 {
-	struct um_figure to = rate_of(o[UM_OBS_H2D_PAGE]), home = rate_of(less(o[UM_OBS_D2H_PAGE], o[UM_OBS_MAP_PAGE]));
+	struct um_figure to = rate_of(o[UM_OBS_H2D_PAGE]), home;
 	double eta;
 
 	keep(c, UM_CONST_duplex, o[UM_OBS_DUPLEX]);
-	if (!to.n || !home.n || !o[UM_OBS_LINK_H2D].n || !o[UM_OBS_LINK_D2H].n)
+	if (!to.n || !o[UM_OBS_LINK_H2D].n || !o[UM_OBS_LINK_D2H].n)
 		return;
 	/* Calls over many blocks are never faster than their copies. */
 	to.value = fmax(to.value, o[UM_OBS_RATE_H2D].value);
+	home = home_rate(o, to);
+	if (!home.n)
+		return;
 	home.value = fmax(home.value, o[UM_OBS_RATE_D2H].value);
 	eta = sqrt(to.value / o[UM_OBS_LINK_H2D].value * (home.value / o[UM_OBS_LINK_D2H].value));
 	eta = eta > 1 ? 1 : eta;
