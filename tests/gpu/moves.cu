@@ -179,6 +179,56 @@ static int numa_prefetch(char *at, size_t bytes)
 	return (int)cudaMemPrefetchAsync(at, bytes, to, 0, stream);
 }
 
+/* All blocks in one call. */
+static int batch(struct um_location to)
+{
+	std::vector<void *> at;
+	std::vector<size_t> bytes((size_t)blocks, BLOCK);
+	size_t first = 0;
+
+	for (int i = 0; i < blocks; i++)
+		at.push_back(managed + (size_t)i * BLOCK);
+	return api->cudaMemPrefetchBatchAsync ? api->cudaMemPrefetchBatchAsync(gpu, at.data(), bytes.data(), at.size(), &to,
+									       &first, 1, 0, stream)
+					      : 0;
+}
+
+static cudaStream_t turn[4];
+
+/* A block each, on several streams in turn, as the library's workers do, though on one thread. */
+static void in_turn(int streams)
+{
+	for (int i = 0; i < blocks; i++)
+		good(api->cudaMemPrefetchAsync(gpu, managed + (size_t)i * BLOCK, BLOCK, um_on_device(0), 0, turn[i % streams]),
+		     "fetch");
+	for (int i = 0; i < streams; i++)
+		good(cudaStreamSynchronize(turn[i]), "fetch");
+}
+
+static char *second; /* as much again, which another thread evicts meanwhile */
+static double second_ms;
+
+static void *evict_second(void *arg)
+{
+	double begin = now_ms();
+
+	(void)cudaSetDevice(0);
+	for (int i = 0; i < blocks / 4; i++)
+		good(api->cudaMemPrefetchAsync(gpu, second + (size_t)i * BLOCK, BLOCK, um_on_host(), 0, other), "evict");
+	second_ms = now_ms() - begin;
+	return arg;
+}
+
+static void fetch_beside_evictions(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, evict_second, NULL))
+		exit(1);
+	in_turn(4);
+	pthread_join(t, NULL);
+}
+
 static int discard(char *at, size_t bytes)
 {
 	void *p = at;
@@ -211,11 +261,21 @@ static void all_ways(const char *memory)
 	measure("evict: a prefetch a block", resident, [] { each_block(1, host_prefetch); });
 	measure("evict: a prefetch for 4 blocks", resident, [] { each_block(4, host_prefetch); });
 	measure("evict: a prefetch for all", resident, [] { each_block(blocks, host_prefetch); });
+	measure("evict: all in one batch call", resident, [] { good(batch(um_on_host()), "batch"); });
 	measure("evict: to the host's NUMA node, a block", resident, [] { each_block(1, numa_prefetch); });
 	measure("evict: on a busy stream, a block", [&] { resident(); busy(); }, [] { each_block(1, host_prefetch); });
 	measure("fetch: a prefetch a block", away, [] { each_block(1, device_prefetch); });
 	measure("fetch: a prefetch for 4 blocks", away, [] { each_block(4, device_prefetch); });
 	measure("fetch: a prefetch for all", away, [] { each_block(blocks, device_prefetch); });
+	measure("fetch: all in one batch call", away, [] { good(batch(um_on_device(0)), "batch"); });
+	measure("fetch: a prefetch a block, 2 streams in turn", away, [] { in_turn(2); });
+	measure("fetch: a prefetch a block, 4 streams in turn", away, [] { in_turn(4); });
+	measure("fetch: the same, a quarter evicted beside it", [&] {
+		away();
+		good(api->cudaMemPrefetchAsync(gpu, second, (size_t)blocks * BLOCK, um_on_device(0), 0, stream), "fetch");
+		good(cudaStreamSynchronize(stream), "fetch");
+	}, fetch_beside_evictions);
+	printf("    the evictions took %.1f us a block\n", second_ms * 1e3 / (blocks / 4));
 	measure("fetch: by a kernel's faults", away, [] { touch_kernel<<<256, 256, 0, stream>>>(managed, blocks * BLOCK); });
 	measure("copy to pinned memory and discard, a block", resident, [] {
 		each_block(1, copy_out);
@@ -242,6 +302,9 @@ int main(int argc, char **argv)
 	good(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), "stream");
 	good(cudaMallocHost((void **)&pinned, bytes), "pinned");
 	good(cudaMalloc((void **)&device, bytes), "device");
+	for (cudaStream_t &t : turn)
+		good(cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking), "stream");
+	good(cudaMallocManaged((void **)&second, bytes), "second");
 	nothing_kernel<<<1, 1, 0, other>>>();
 	touch_kernel<<<1, 1, 0, stream>>>(device, 16);
 	good(cudaDeviceSynchronize(), "warm");
@@ -271,16 +334,7 @@ int main(int argc, char **argv)
 	good(cudaMallocManaged((void **)&managed, bytes), "managed");
 	memset(managed, 1, bytes);
 	all_ways("first written by the host");
-	good(cudaFree(managed), "free");
-	good(cudaMallocManaged((void **)&managed, bytes), "managed");
-	madvise(managed, bytes, MADV_HUGEPAGE);
 	good(cudaMemAdvise(managed, bytes, cudaMemAdviseSetPreferredLocation, {cudaMemLocationTypeHost, 0}), "advise");
 	all_ways("preferred location: the host");
-	good(cudaMemAdvise(managed, bytes, cudaMemAdviseSetPreferredLocation, {cudaMemLocationTypeDevice, 0}), "advise");
-	all_ways("preferred location: the device");
-	good(cudaMemAdvise(managed, bytes, cudaMemAdviseUnsetPreferredLocation, {cudaMemLocationTypeDevice, 0}), "advise");
-	good(cudaMemAdvise(managed, bytes, cudaMemAdviseSetAccessedBy, {cudaMemLocationTypeDevice, 0}), "advise");
-	all_ways("accessed by the device");
-	good(cudaMemAdvise(managed, bytes, cudaMemAdviseUnsetAccessedBy, {cudaMemLocationTypeDevice, 0}), "advise");
 	return 0;
 }

@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 
@@ -76,6 +77,27 @@ def speed(out):
     return lines
 
 
+def programs(out):
+    """Runs of programs that do not know of the library: the time of a step, of the second half of them."""
+    found = []
+    for line in read(os.path.join(out, "programs.jsonl")).splitlines():
+        run = json.loads(line)
+        steps = run["run"]["ms"]
+        late = steps[len(steps) // 2 :]
+        found.append(
+            {
+                "work": run["work"],
+                "mode": run["mode"],
+                "median_ms": statistics.median(late),
+                "min_ms": min(late),
+                "max_ms": max(late),
+                "ms": steps,
+                "digest": run["run"]["digest"],
+            }
+        )
+    return found
+
+
 def number(value, form):
     return form % value if value is not None else "-"
 
@@ -106,6 +128,11 @@ def print_table(results):
                         number(line.get("simulation_error") and 100 * line["simulation_error"], "%+.0f %%"),
                     )
                 )
+    if results["programs"]:
+        print()
+        print("%-14s %-18s %10s %10s %10s" % ("program", "mode", "ms", "least", "most"))
+    for run in results["programs"]:
+        print("%-14s %-18s %10.3f %10.3f %10.3f" % (run["work"], run["mode"], run["median_ms"], run["min_ms"], run["max_ms"]))
     print()
     device = results["device"]
     failed = [check["name"] for check in results["checks"] if not check["ok"]]
@@ -137,6 +164,8 @@ def main():
         "seconds": seconds,
         "checks": checks(out),
         "speed": speed(out),
+        "programs": programs(out),
+        "moves": read(os.path.join(out, "moves.out")).splitlines(),
         "profile": read(os.path.join(out, "device.profile")) or None,
     }
     with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as f:
