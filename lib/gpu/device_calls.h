@@ -69,6 +69,7 @@ enum um_attribute { UM_ATTRIBUTES(UM_ATTRIBUTE_VALUE) };
 	X(stream_create, cudaStreamCreateWithFlags, cuStreamCreate, 2000, (um_stream *, unsigned))                     \
 	X(stream_destroy, cudaStreamDestroy, cuStreamDestroy, 4000, (um_stream))                                       \
 	X(stream_sync, cudaStreamSynchronize, cuStreamSynchronize, 2000, (um_stream))                                  \
+	X(device_sync, cudaDeviceSynchronize, cuCtxSynchronize, 2000, (void))                                          \
 	X(stream_wait, cudaStreamWaitEvent, cuStreamWaitEvent, 3020, (um_stream, um_event_handle, unsigned))           \
 	X(stream_capturing, cudaStreamIsCapturing, cuStreamIsCapturing, 10000, (um_stream, int *))                     \
 	X(host_alloc, cudaHostAlloc, cuMemHostAlloc, 2020, (void **, size_t, unsigned))                                \

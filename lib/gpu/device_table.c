@@ -147,6 +147,16 @@ static int stream_sync(struct um_gpu *gpu, um_stream stream)
 	return err ? err : um_visit_end(&v, v.calls->stream_sync(stream));
 }
 
+/* CUDA refuses it while a stream captures, and invalidates the capture, whatever the thread's mode. The query of the
+ * legacy stream finds captures of blocking streams; the caller has to know of others. */
+static int device_sync(struct um_gpu *gpu)
+{
+	struct um_visit v;
+	int err = um_visit_stream(&v, gpu, NULL, UM_VISIT_UNSAFE);
+
+	return err ? err : um_visit_end(&v, v.calls->device_sync());
+}
+
 static int stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags)
 {
 	struct um_visit v;
@@ -285,6 +295,7 @@ static const struct um_gpu_api whole = {
 	.cudaStreamCreateWithFlags = stream_create,
 	.cudaStreamDestroy = stream_destroy,
 	.cudaStreamSynchronize = stream_sync,
+	.cudaDeviceSynchronize = device_sync,
 	.cudaStreamWaitEvent = stream_wait,
 	.cudaStreamIsCapturing = stream_capturing,
 	.cuStreamGetId = stream_id,

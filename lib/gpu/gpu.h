@@ -162,6 +162,7 @@ struct um_gpu_api {
 	int (*cudaStreamCreateWithFlags)(struct um_gpu *gpu, um_stream *stream, unsigned flags);
 	int (*cudaStreamDestroy)(struct um_gpu *gpu, um_stream stream);
 	int (*cudaStreamSynchronize)(struct um_gpu *gpu, um_stream stream);
+	int (*cudaDeviceSynchronize)(struct um_gpu *gpu); /* all streams of the context */
 	int (*cudaStreamWaitEvent)(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
 	int (*cudaStreamIsCapturing)(struct um_gpu *gpu, um_stream stream, int *status); /* 0 not capturing */
 	/* A number that no other stream of the process has or had, unlike its handle. NULL: not known. */

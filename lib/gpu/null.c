@@ -185,6 +185,12 @@ static int null_stream(struct um_gpu *gpu, um_stream stream)
 	return UM_CUDA_OK;
 }
 
+static int null_sync(struct um_gpu *gpu)
+{
+	(void)gpu;
+	return UM_CUDA_OK;
+}
+
 static int null_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags)
 {
 	(void)stream;
@@ -273,6 +279,7 @@ static const struct um_gpu_api api = {
 	.cudaStreamCreateWithFlags = null_stream_create,
 	.cudaStreamDestroy = null_stream,
 	.cudaStreamSynchronize = null_stream,
+	.cudaDeviceSynchronize = null_sync,
 	.cudaStreamWaitEvent = null_stream_wait,
 	.cudaStreamIsCapturing = null_capturing,
 	.cuStreamGetId = null_stream_id,

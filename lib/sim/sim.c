@@ -69,6 +69,7 @@ static const struct um_gpu_api api = {
 	.cudaStreamCreateWithFlags = um_sim_stream_create,
 	.cudaStreamDestroy = um_sim_stream_destroy,
 	.cudaStreamSynchronize = um_sim_stream_sync,
+	.cudaDeviceSynchronize = um_sim_sync,
 	.cudaStreamWaitEvent = um_sim_stream_wait,
 	.cudaStreamIsCapturing = um_sim_stream_capturing,
 	.cuStreamGetId = um_sim_stream_id,

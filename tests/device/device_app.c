@@ -123,6 +123,8 @@ static void each_lost(const char *name, int err)
 	}
 }
 
+static int captures; /* another stream does */
+
 static void kernels(struct um_gpu *gpu, um_stream s, void *p, void (*each)(const char *name, int err))
 {
 	void *module = NULL, *function = NULL, *args[1] = {&p};
@@ -170,6 +172,8 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 	each("event_query", a->cudaEventQuery(gpu, f));
 	each("event_elapsed", a->cudaEventElapsedTime(gpu, &ms, e, f));
 	each("stream_sync", a->cudaStreamSynchronize(gpu, s));
+	if (!captures) /* it ends captures of other streams: who calls it knows of them */
+		each("device_sync", a->cudaDeviceSynchronize(gpu));
 	each("event_destroy", a->cudaEventDestroy(gpu, e));
 	each("event_destroy", a->cudaEventDestroy(gpu, f));
 	each("free", a->cudaFree(gpu, p));
@@ -370,6 +374,7 @@ static int capture(void)
 	say("wait", a->cudaStreamWaitEvent(gpu, s, e, 0));
 	say("sync", a->cudaStreamSynchronize(gpu, s));
 	say("prefetch", a->cudaMemPrefetchAsync(gpu, args, 8, um_on_host(), 0, s));
+	captures = 1;
 	every(gpu, say);
 	say("end", end(s, &graph));
 	say("graph", graph != NULL);

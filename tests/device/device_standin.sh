@@ -101,6 +101,7 @@ event_sync cuEventSynchronize
 event_query cuEventQuery
 event_elapsed cuEventElapsedTime
 stream_sync cuStreamSynchronize
+device_sync cuCtxSynchronize
 event_destroy cuEventDestroy_v2
 free cuMemFree_v2
 host_free cuMemFreeHost

@@ -189,6 +189,11 @@ FN(cudaStreamSynchronize, cuStreamSynchronize)(void *stream)
 	CALL(cudaStreamSynchronize, cuStreamSynchronize, 0);
 }
 
+FN(cudaDeviceSynchronize, cuCtxSynchronize)(void)
+{
+	CALL(cudaDeviceSynchronize, cuCtxSynchronize, 0);
+}
+
 FN(cudaStreamWaitEvent, cuStreamWaitEvent)(void *stream, void *event, unsigned flags)
 {
 	CALL(cudaStreamWaitEvent, cuStreamWaitEvent, hint(0, event != NULL, flags, stream));
@@ -433,19 +438,21 @@ static const struct {
 		cuDeviceGetName, 2000) ROW(cuDeviceGetAttribute, 2000) ROW(cuDevicePrimaryCtxRetain,
 									   7000) ROW(cuDevicePrimaryCtxRelease, 11000)
 		ROW(cuDevicePrimaryCtxGetState, 7000) ROW(cuCtxGetCurrent, 4000) ROW(cuCtxPushCurrent, 4000) ROW(
-			cuCtxPopCurrent, 4000) ROW(cuCtxGetDevice, 2000) ROW(cuThreadExchangeStreamCaptureMode, 10010)
-			ROW(cuMemAllocManaged, 6000) ROW(cuMemAlloc, 3020) ROW(cuMemFree, 3020) ROW(cuMemGetInfo, 3020)
-				ROW(cuStreamCreate, 2000) ROW(cuStreamDestroy, 4000) ROW(cuStreamSynchronize, 2000) ROW(
-					cuStreamWaitEvent, 3020) ROW(cuStreamIsCapturing, 10000)
-					ROW(cuMemHostAlloc, 2020) ROW(cuMemFreeHost, 2000) ROW(cuEventCreate, 2000) ROW(
-						cuEventDestroy, 4000) ROW(cuEventRecord, 2000) ROW(cuEventQuery, 2000)
-						ROW(cuEventSynchronize, 2000) ROW(cuEventElapsedTime, 2000) ROW(
-							cuModuleLoadData,
-							2000) ROW(cuModuleUnload, 2000) ROW(cuModuleGetFunction, 2000)
-							ROW(cuLaunchKernel, 4000) ROW(cuMemcpyAsync, 4000) ROW(
-								cuMemPrefetchAsync,
-								8000) ROW_AS(cuMemPrefetchAsync, cuMemPrefetchAsync_v2,
-									     12020) ROW(cuMemAdvise, 8000)
+			cuCtxPopCurrent, 4000) ROW(cuCtxGetDevice, 2000) ROW(cuThreadExchangeStreamCaptureMode,
+									     10010) ROW(cuMemAllocManaged, 6000)
+			ROW(cuMemAlloc, 3020) ROW(cuMemFree, 3020) ROW(cuMemGetInfo, 3020) ROW(
+				cuStreamCreate, 2000) ROW(cuStreamDestroy, 4000) ROW(cuStreamSynchronize,
+										     2000) ROW(cuCtxSynchronize, 2000)
+				ROW(cuStreamWaitEvent, 3020) ROW(cuStreamIsCapturing, 10000) ROW(cuMemHostAlloc, 2020)
+					ROW(cuMemFreeHost, 2000) ROW(cuEventCreate, 2000) ROW(cuEventDestroy, 4000) ROW(
+						cuEventRecord, 2000) ROW(cuEventQuery,
+									 2000) ROW(cuEventSynchronize,
+										   2000) ROW(cuEventElapsedTime, 2000)
+						ROW(cuModuleLoadData, 2000) ROW(cuModuleUnload, 2000) ROW(
+							cuModuleGetFunction, 2000) ROW(cuLaunchKernel, 4000)
+							ROW(cuMemcpyAsync, 4000) ROW(cuMemPrefetchAsync, 8000) ROW_AS(
+								cuMemPrefetchAsync, cuMemPrefetchAsync_v2,
+								12020) ROW(cuMemAdvise, 8000)
 								ROW_AS(cuMemAdvise, cuMemAdvise_v2, 12020) ROW(
 									cuMemPrefetchBatchAsync,
 									13000) ROW(cuMemDiscardBatchAsync, 13000)

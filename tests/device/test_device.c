@@ -162,6 +162,7 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 	each("event_sync", a->cudaEventSynchronize(gpu, e));
 	each("event_elapsed", a->cudaEventElapsedTime(gpu, &ms, e, f));
 	each("stream_sync", a->cudaStreamSynchronize(gpu, s));
+	each("device_sync", a->cudaDeviceSynchronize(gpu));
 	each("event_destroy", a->cudaEventDestroy(gpu, e));
 	each("event_destroy", a->cudaEventDestroy(gpu, f));
 	each("free", a->cudaFree(gpu, p));
@@ -681,6 +682,9 @@ static void capture_via(const char *library)
 	fake->implicit = 1;
 	quiet(gpu, NULL);
 	CHECK(gpu->api->cudaStreamIsCapturing(gpu, NULL, &status) == UM_CUDA_CAPTURE_IMPLICIT);
+	forget();
+	CHECK(gpu->api->cudaDeviceSynchronize(gpu) == UM_CUDA_CAPTURING);
+	CHECK(!strstr(fake->log, "Synchronize"));
 	/* A capture somewhere else forbids to wait or allocate on any thread that does not say that it knows. */
 	fake->implicit = 0;
 	fake->global_capture = 1;
