@@ -163,12 +163,14 @@ UMADV_API void umadv_close(struct umadv *adv);
  * names need not be unique). The memory may be that of a freed tensor: ops may use it at once on any stream, because
  * they run after the ops that used the freed tensor; the CPU may use it after the ops announced so far have finished.
  * 0; -EINVAL; -ENOMEM; -ENODEV in a forked child. Cost O(log tensors), plus CUDA calls if memory was freed with several
- * streams in use; may wait for a hint on that memory. */
+ * streams in use; may wait for a hint on that memory. Before it takes more memory from CUDA, it waits for the device
+ * (cudaDeviceSynchronize) if freed memory may be in use on a stream that has had no op since; not after an op was
+ * announced on a stream that captures. */
 UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role);
 
 /* Ends a tensor of umadv_alloc. Ops that use it may still be running: the memory is reused only after them. NULL is
  * allowed. 0; -EINVAL: not the start of a tensor, or tensors inside it are still alive. Cost O(log tensors), plus an
- * event recorded on each stream that has had ops. */
+ * event recorded on each default stream that has had ops now, and on each other one before its next op. */
 UMADV_API int umadv_free(struct umadv *adv, void *ptr);
 
 /* The same in stream order, as cudaMallocAsync and cudaFreeAsync: `stream` may use the memory from the call on, others
@@ -335,10 +337,21 @@ struct umadv_op_info {
 
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);
 
-/* Waits until the work of a stream that has had ops is complete. Call it before the stream is destroyed, or when it
- * will have no ops for long: the library records events on streams that have had ops, and CUDA gives the handle of a
- * destroyed stream to a later one. Plans distinguish 4 streams at once, memory is reused among 16. 0, also for a stream
- * without ops; -EINVAL; -EBUSY: it captures; -EIO: CUDA refused to wait. Cost: as cudaStreamSynchronize. */
+/* Waits until the work of a stream that has had ops is complete; from then on the library does not use its handle. Call
+ * it when the stream will have no ops for long, and before it is destroyed: CUDA may crash when it is passed the handle
+ * of a destroyed stream, and gives the handle to a later stream.
+ *
+ * Without this call, a stream may be destroyed once its work has completed if the program announces nothing after that:
+ * it calls neither umadv_op and its variants nor umadv_host nor umadv_iter, and begins no NVTX range that marks an
+ * iteration. With a strategy that plans (lookahead), these record events on any stream that has had ops. All other
+ * functions may be called: a program may destroy its streams, then free its tensors and close the context. Only
+ * umadv_close may follow if umadv_launch was called for ops on the stream, since a launch may be repeated by any other
+ * call. With the strategies on-demand and prefetch-on-use, which use only the stream at hand, the call may always be
+ * left out. A stream that was not forgotten keeps its place: plans distinguish 4 streams at once, memory is reused
+ * among 16.
+ *
+ * 0, also for a stream without ops; -EINVAL; -EBUSY: it captures; -EIO: CUDA refused to wait. Cost: as
+ * cudaStreamSynchronize. */
 UMADV_API int umadv_forget_stream(struct umadv *adv, void *stream);
 
 /* Announces that the calling thread is about to read or write these ranges on the CPU: a checkpoint, a loss,

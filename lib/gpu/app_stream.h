@@ -43,7 +43,10 @@ struct um_app_streams {
 	uint64_t latest; /* serial of the latest op of all */
 	unsigned n; /* no number from here on is in use */
 	unsigned live; /* bit i: number i is in use */
+	unsigned idle; /* bit i: all work of number i is complete, until the program names it again */
+	unsigned due; /* bit i: the pool has to be called when the program names number i */
 	int overflow; /* more streams have had ops at once than fit */
+	int ends_known; /* no stream is destroyed before it is forgotten */
 	uint64_t null_thread; /* a host thread that has passed handle 0; 0: none */
 	int null_shared; /* several have */
 };
@@ -81,6 +84,13 @@ static inline unsigned long long um_app_stream_id(struct um_gpu *gpu, um_stream 
 	if (um_app_stream_is_default(handle) || !gpu->api->cuStreamGetId)
 		return 0;
 	return gpu->api->cuStreamGetId(gpu, handle, &id) ? 0 : id;
+}
+
+/* May a call use this stream's handle if the program does not name it in that call? The stream may be destroyed, and
+ * then CUDA may crash. */
+static inline int um_app_streams_may_use(const struct um_app_streams *s, um_stream handle)
+{
+	return s->ends_known || um_app_stream_is_default(handle);
 }
 
 static inline int um_app_streams_one(const struct um_app_streams *s)

@@ -86,6 +86,7 @@ static void take(struct um_injected *d, struct umadv *adv)
 		return;
 	}
 	find_standin(d);
+	um_context_know_stream_ends(adv); /* hook_stream.c */
 	d->adv = adv;
 	begin_passive(d);
 }

@@ -147,14 +147,27 @@ static int record(struct um_arena_pool *a, um_event_handle *event, struct um_app
 	return is_complete(code) ? UM_CUDA_OK : code;
 }
 
-/* Records an event on each stream without one. On a per-thread stream of another thread this delays all streams that
- * are ordered with the legacy one, so it is done only with `foreign`. */
-static void record_missing(struct um_arena_pool *a, struct um_arena_pool_waiting *w, int foreign)
+/* The streams whose handles may be used in a call that does not name them: a bit each. */
+static unsigned usable(const struct um_arena_pool *a)
 {
-	for (unsigned i = 0; i < a->streams.n; i++)
-		if (w->missing & 1u << i && (foreign || um_app_stream_is_ours(a->streams.at[i])) &&
-		    !record(a, &w->events[i], a->streams.at[i]))
+	const struct um_app_streams *s = &a->streams;
+	unsigned which = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		which |= (unsigned)um_app_streams_may_use(s, s->at[i].handle) << i;
+	return which & s->live;
+}
+
+/* Records an event on each stream of `which` without one. On a per-thread stream of another thread this delays all
+ * streams that are ordered with the legacy one, so it is done only with `foreign`. */
+static void record_missing(struct um_arena_pool *a, struct um_arena_pool_waiting *w, unsigned which, int foreign)
+{
+	for (unsigned rest = w->missing & which; rest; rest &= rest - 1) {
+		unsigned i = (unsigned)__builtin_ctz(rest);
+
+		if ((foreign || um_app_stream_is_ours(a->streams.at[i])) && !record(a, &w->events[i], a->streams.at[i]))
 			w->missing &= ~(1u << i);
+	}
 }
 
 /* The bit of a stream whose event is not complete; 0: none. */
@@ -174,13 +187,14 @@ static unsigned busy_stream(struct um_arena_pool *a, const struct um_arena_pool_
 static void free_unused(struct um_arena_pool *a, int foreign)
 {
 	unsigned busy = 0, tries = 0, passed = 0; /* busy: later pieces have later events on these streams */
+	unsigned may_use = a->waiting.n ? usable(a) : 0;
 	size_t kept = 0, i = 0;
 
 	for (; i < a->waiting.n && (foreign || passed < PASSED); i++) {
 		struct um_arena_pool_waiting *w = &a->waiting.at[i];
 
-		if (w->missing && (foreign || tries++ < RETRIES))
-			record_missing(a, w, foreign);
+		if (w->missing & may_use && (foreign || tries++ < RETRIES))
+			record_missing(a, w, may_use, foreign);
 		if (!w->missing && !(w->last & busy))
 			busy |= busy_stream(a, w);
 		if (!w->missing && !(w->last & busy)) {
@@ -195,6 +209,43 @@ static void free_unused(struct um_arena_pool *a, int foreign)
 		return;
 	memmove(a->waiting.at + kept, a->waiting.at + i, (a->waiting.n - i) * sizeof *a->waiting.at);
 	a->waiting.n -= i - kept;
+}
+
+/* All uses of pieces that were freed while there was one stream are complete: later streams need no order. */
+static void forget_reused(struct um_arena_pool *a)
+{
+	if (a->reused)
+		a->gpu->api->cudaEventDestroy(a->gpu, a->reused);
+	a->reused = NULL;
+	a->reused_later = 0;
+}
+
+/* Waits for all work of the device: no freed piece is in use then. An announced op may not be launched yet, so a piece
+ * that an idle stream has used still waits for that stream. 0 or the CUDA error. */
+static int wait_for_device(struct um_arena_pool *a)
+{
+	int code = a->gpu->api->cudaDeviceSynchronize(a->gpu);
+
+	if (code && code != UM_CUDA_LOST)
+		return code;
+	for (struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++) {
+		release(a, w->addr, w->bytes);
+		drop_events(a, w);
+	}
+	a->waiting.n = 0;
+	forget_reused(a);
+	a->streams.idle = a->streams.due = a->streams.live;
+	return 0;
+}
+
+/* Does a piece wait for an event that is recorded only when the program names the stream? */
+static int waits_for_name(const struct um_arena_pool *a)
+{
+	unsigned missing = 0;
+
+	for (const struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++)
+		missing |= w->missing;
+	return missing && missing & ~usable(a);
 }
 
 struct place_cost {
@@ -238,6 +289,8 @@ int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_p
 		free_unused(a, 1);
 		err = alloc_from(a, bytes, heap, missing, addr);
 	}
+	if (err == -ENOSPC && waits_for_name(a) && !a->captured && !wait_for_device(a))
+		err = alloc_from(a, bytes, heap, missing, addr);
 	if (err == -ENOSPC) {
 		err = um_arena_pool_grow(a, bytes, heap, addr);
 		if (!err)
@@ -293,36 +346,94 @@ static int synchronise(struct um_arena_pool *a, struct um_app_stream stream)
 	return is_complete(code) ? UM_CUDA_OK : code;
 }
 
-void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users, unsigned last)
+/* Waits for all work of these streams; `may_use`: of those of them whose handles may be used. 0 or the CUDA error. */
+static int wait_for(struct um_arena_pool *a, unsigned which, unsigned may_use)
 {
-	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes, .users = users};
+	if (which & ~may_use)
+		return wait_for_device(a);
+	for (; which; which &= which - 1) {
+		int code = synchronise(a, a->streams.at[__builtin_ctz(which)]);
+
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+/* Pieces are reused at once after the work of one stream at a time. 0: another one's may not be complete. */
+static int reuses_after(struct um_arena_pool *a, struct um_app_stream stream)
+{
+	int code;
+
+	if (um_app_stream_same(a->reused_on, stream))
+		return 1;
+	if (a->reused_later)
+		return 0;
+	code = a->reused ? a->gpu->api->cudaEventQuery(a->gpu, a->reused) : UM_CUDA_OK;
+	if (code && !is_complete(code))
+		return 0;
+	forget_reused(a);
+	a->reused_on = stream;
+	return 1;
+}
+
+/* Only the streams `busy` have work. 1: the piece may be reused at once, and streams that are named later are ordered
+ * after that. */
+static int reuse_at_once(struct um_arena_pool *a, unsigned busy, unsigned may_use)
+{
+	unsigned i;
+
+	if (!busy)
+		return 1;
+	if (busy & (busy - 1) || a->streams.null_shared)
+		return 0;
+	i = (unsigned)__builtin_ctz(busy);
+	if (!reuses_after(a, a->streams.at[i]))
+		return 0;
+	if (!(busy & may_use)) {
+		a->reused_later = 1;
+		a->streams.due |= busy;
+		return 1;
+	}
+	if (record(a, &a->reused, a->reused_on))
+		return 0;
+	a->reused_later = 0;
+	return 1;
+}
+
+/* The streams that have had no op since this serial: a bit each. */
+static unsigned unnamed_since(const struct um_arena_pool *a, uint64_t serial)
+{
+	unsigned which = 0;
+
+	for (unsigned i = 0; i < a->streams.n; i++)
+		which |= (unsigned)(a->streams.named[i] < serial) << i;
+	return which & a->streams.live;
+}
+
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, const struct um_arena_pool_use *use)
+{
+	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes, .users = use->users};
+	unsigned busy = a->streams.live & (~a->streams.idle | use->users);
+	unsigned may_use = usable(a) | (use->last == UM_ARENA_POOL_ANY ? 0 : use->last);
 
 	if (a->streams.overflow)
 		return;
-	if (um_app_streams_one(&a->streams))
-		a->reused_on = a->streams.at[a->streams.n - 1];
-	if (!a->streams.live || (um_app_streams_one(&a->streams) && !record(a, &a->reused, a->reused_on))) {
+	if (reuse_at_once(a, busy, may_use)) {
 		release(a, addr, bytes);
 		return;
 	}
+	busy &= may_use | use->users | ~unnamed_since(a, use->born);
 	if (um_vec_reserve(&a->waiting, 1)) {
 		/* out of memory for the list: wait for the streams here */
-		for (unsigned i = 0; i < a->streams.n; i++)
-			if (a->streams.live >> i & 1 && synchronise(a, a->streams.at[i]))
-				return; /* never used again: the end of its last use is unknown */
-		release(a, addr, bytes);
+		if (!wait_for(a, busy, may_use)) /* otherwise the end of its last use is unknown: never used again */
+			release(a, addr, bytes);
 		return;
 	}
-	w.last = w.missing = a->streams.live & last;
-	record_missing(a, &w, 0);
+	w.last = w.missing = busy & use->last;
+	record_missing(a, &w, may_use, 0);
+	a->streams.due |= w.missing & ~may_use;
 	a->waiting.at[a->waiting.n++] = w;
-}
-
-/* All uses of pieces that were freed while there was one stream are complete: later streams need no order. */
-static void forget_reused(struct um_arena_pool *a)
-{
-	a->gpu->api->cudaEventDestroy(a->gpu, a->reused);
-	a->reused = NULL;
 }
 
 unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
@@ -332,13 +443,13 @@ unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t by
 	for (const struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++)
 		if (w->addr < addr + bytes && w->addr + w->bytes > addr)
 			users |= w->users;
-	if (a->reused) {
+	if (a->reused && !a->reused_later) {
 		int code = a->gpu->api->cudaEventQuery(a->gpu, a->reused);
 
 		if (!code || is_complete(code))
 			forget_reused(a);
 	}
-	for (unsigned i = 0; a->reused && i < a->streams.n; i++)
+	for (unsigned i = 0; (a->reused || a->reused_later) && i < a->streams.n; i++)
 		users |= um_app_stream_same(a->streams.at[i], a->reused_on) ? 1u << i : 0;
 	return users;
 }
@@ -350,6 +461,8 @@ static int order_stream(struct um_arena_pool *a, um_stream stream)
 	const struct um_gpu_api *api = a->gpu->api;
 	int code;
 
+	if (a->reused_later)
+		return wait_for_device(a);
 	if (!a->reused)
 		return 0;
 	code = api->cudaEventQuery(a->gpu, a->reused);
@@ -357,8 +470,10 @@ static int order_stream(struct um_arena_pool *a, um_stream stream)
 		if (!api->cudaStreamWaitEvent(a->gpu, stream, a->reused, 0))
 			return 0;
 		code = api->cudaEventSynchronize(a->gpu, a->reused);
-		if (code)
+		if (code && um_app_streams_may_use(&a->streams, a->reused_on.handle))
 			code = synchronise(a, a->reused_on);
+		else if (code)
+			code = wait_for_device(a);
 		if (code)
 			return code;
 	}
@@ -389,8 +504,41 @@ int um_arena_pool_share_null(struct um_arena_pool *a)
 	return -EIO;
 }
 
+/* Records what misses an event on the stream. 0, or a call failed. */
+static int record_named(struct um_arena_pool *a, unsigned i)
+{
+	unsigned bit = 1u << i;
+
+	if (a->reused_later && um_app_stream_same(a->reused_on, a->streams.at[i])) {
+		if (record(a, &a->reused, a->reused_on))
+			return -EIO;
+		a->reused_later = 0;
+	}
+	for (struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++) {
+		record_missing(a, w, bit, 0);
+		if (w->missing & bit)
+			return -EIO;
+	}
+	return 0;
+}
+
+int um_arena_pool_name_stream(struct um_arena_pool *a, unsigned i)
+{
+	struct um_app_streams *s = &a->streams;
+	unsigned bit = 1u << i;
+	int failed = record_named(a, i); /* to be tried again */
+	int code = s->idle & bit ? order_stream(a, s->at[i].handle) : 0; /* others may have reused memory meanwhile */
+
+	s->idle &= ~bit;
+	s->due = failed ? s->due | bit : s->due & ~bit;
+	s->overflow |= code != 0;
+	return code ? -EIO : 0;
+}
+
 void um_arena_pool_forget_stream(struct um_arena_pool *a, unsigned i)
 {
+	if (a->reused_later && um_app_stream_same(a->reused_on, a->streams.at[i]))
+		forget_reused(a);
 	for (struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++) {
 		w->missing &= ~(1u << i);
 		if (w->events[i])
@@ -416,12 +564,17 @@ static int is_idle(struct um_arena_pool *a, struct um_app_stream stream)
 
 unsigned um_arena_pool_retire_streams(struct um_arena_pool *a, uint64_t since)
 {
-	unsigned retired = 0;
+	unsigned may_use = usable(a), old = unnamed_since(a, since), retired = 0;
 
-	for (unsigned i = 0; i < UM_APP_STREAMS; i++)
-		if (a->streams.live >> i & 1 && a->streams.named[i] < since && is_idle(a, a->streams.at[i])) {
-			um_arena_pool_forget_stream(a, i);
-			retired |= 1u << i;
-		}
+	if (old & ~(may_use | a->streams.idle) && (a->captured || wait_for_device(a)))
+		old &= may_use | a->streams.idle;
+	for (; old; old &= old - 1) {
+		unsigned i = (unsigned)__builtin_ctz(old);
+
+		if (!(a->streams.idle >> i & 1) && !is_idle(a, a->streams.at[i]))
+			continue;
+		um_arena_pool_forget_stream(a, i);
+		retired |= 1u << i;
+	}
 	return retired;
 }

@@ -15,7 +15,13 @@
  * every stream that appears later waits for it on the device. With several streams a piece is free for reuse when
  * events recorded on all of them are complete, or on the one that its free names. If an event cannot be recorded, the
  * piece waits, or is never used again.
- * A stream that was forgotten has no work any more. Not thread-safe: the caller holds the lock.
+ * A stream that was forgotten has no work any more.
+ *
+ * CUDA may crash when it is passed the handle of a destroyed stream. Unless the ends of streams are known, events are
+ * recorded on a stream that the program created only in a call that names it: that of a free is recorded before the
+ * stream's next op. While one is missing and memory is short, or a further stream appears, the pool waits for the whole
+ * device. After that a stream counts as idle until it is named again. Pieces that it did not use do not wait for an
+ * idle stream, or for one that was not named in their lifetime. Not thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_ARENA_POOL_H
 #define UM_RUNTIME_ARENA_POOL_H
@@ -41,7 +47,7 @@ struct um_arena_pool_waiting {
 	um_event_handle events[UM_APP_STREAMS];
 	unsigned users; /* a bit for each stream whose ops used it */
 	unsigned last; /* likewise, of the streams that it waits for */
-	unsigned missing; /* bit i: no event on stream i yet (it captures, or a call failed): to be tried again */
+	unsigned missing; /* bit i: no event on stream i yet: it was not named since, it captures, or a call failed */
 };
 
 struct um_arena_pool {
@@ -54,6 +60,8 @@ struct um_arena_pool {
 	struct um_app_streams streams; /* overflow: freed pieces are not used again */
 	um_event_handle reused; /* after the pieces freed while there was one stream; NULL: none, or complete */
 	struct um_app_stream reused_on; /* that stream */
+	int reused_later; /* `reused` does not come after all of them: it is recorded when the stream is named */
+	int captured; /* the program has captured work: waiting for the device may invalidate a capture */
 	uint64_t total[UM_ARENA_POOL_HEAPS]; /* bytes of each heap's regions */
 };
 
@@ -71,9 +79,14 @@ struct um_arena_pool_missing {
 int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap,
 			const struct um_arena_pool_missing *missing, uint64_t *addr);
 int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes);
-/* `users`: a bit for each stream whose ops used it; `last`: for each stream whose work comes last. */
+/* The use of a piece that is freed. */
+struct um_arena_pool_use {
+	uint64_t born; /* serial of the first op after its allocation */
+	unsigned users; /* a bit for each stream whose ops used it */
+	unsigned last; /* likewise, of those whose work comes last, named in this call; UM_ARENA_POOL_ANY */
+};
 #define UM_ARENA_POOL_ANY (~0u)
-void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users, unsigned last);
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, const struct um_arena_pool_use *use);
 
 /* Claims the planned places of the main heap. `used`: tensors that are alive; they may be elsewhere. 0 or -ENOMEM: then
  * um_arena_pool_alloc_at searches. Iteration path: O(n log n). */
@@ -109,11 +122,15 @@ int um_arena_pool_add_stream(struct um_arena_pool *a, um_stream stream, unsigned
 /* A second host thread passes handle 0: orders its ops after earlier uses of all reused memory. 0 or -EIO. */
 int um_arena_pool_share_null(struct um_arena_pool *a);
 
+/* The program names a stream that has a number, which is in streams.due: records the events that freed pieces miss,
+ * before the stream's next work. As above. */
+int um_arena_pool_name_stream(struct um_arena_pool *a, unsigned i);
+
 /* The work of the stream of this number is complete, and no more follows under the number. */
 void um_arena_pool_forget_stream(struct um_arena_pool *a, unsigned i);
 
 /* Forgets streams without pending work that have had no op since this serial. Returns their numbers, a bit each. Cost:
- * an event on each of them. */
+ * an event on each of them, or a wait for the device. */
 unsigned um_arena_pool_retire_streams(struct um_arena_pool *a, uint64_t since);
 
 #endif

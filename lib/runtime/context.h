@@ -133,6 +133,8 @@ void um_context_announce(struct umadv *adv, const struct um_cost *cost); /* the 
 /* The program will destroy the stream: no more events on it. Then, when its work is complete: its number is free. */
 void um_context_end_stream(struct umadv *adv, um_stream stream);
 void um_context_forget_stream(struct umadv *adv, um_stream stream);
+/* Every stream is forgotten before it is destroyed. Call it just after opening. */
+void um_context_know_stream_ends(struct umadv *adv);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 /* With the lock: copies what begins the op, or begins it at once if it does not wait. */
 void um_context_take_begin(struct umadv *adv, struct um_op_wait *out, int waits);

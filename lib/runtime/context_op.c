@@ -63,6 +63,13 @@ static unsigned __attribute__((cold)) replace_stream(struct umadv *adv, um_strea
 	return add_stream(adv, stream);
 }
 
+/* Freed memory waits for the stream's work so far: events on it come before the op. */
+static void __attribute__((cold)) name_due(struct umadv *adv, unsigned i)
+{
+	if (um_arena_pool_name_stream(&adv->tensors.pool, i))
+		adv->notices.errors++;
+}
+
 /* The stream's number. */
 static inline unsigned find_stream(struct umadv *adv, um_stream stream)
 {
@@ -75,6 +82,8 @@ static inline unsigned find_stream(struct umadv *adv, um_stream stream)
 		i = add_stream(adv, stream);
 	else if (streams->at[i].id && streams->at[i].id != um_app_stream_id(adv->device.gpu, stream))
 		i = replace_stream(adv, stream, i);
+	else if (__builtin_expect(streams->due >> i & 1, 0))
+		name_due(adv, i);
 	streams->named[i] = streams->latest = adv->iterations.op_serial;
 	return i;
 }
@@ -95,13 +104,20 @@ void um_context_forget_stream(struct umadv *adv, um_stream stream)
 		forget_stream(adv, i);
 }
 
+void um_context_know_stream_ends(struct umadv *adv)
+{
+	adv->tensors.pool.streams.ends_known = 1;
+}
+
 int um_context_name_stream(struct umadv *adv, um_stream stream, unsigned *number)
 {
 	struct um_gpu *gpu = adv->device.gpu;
-	int status = 0;
+	int status = 0, code = gpu->api->cudaStreamIsCapturing(gpu, stream, &status);
 
-	if (gpu->api->cudaStreamIsCapturing(gpu, stream, &status) || status)
+	if (code || status) {
+		adv->tensors.pool.captured |= !code || code == UM_CUDA_CAPTURE_IMPLICIT;
 		return -EBUSY;
+	}
 	adv->op.thread = um_app_stream_thread();
 	*number = find_stream(adv, stream);
 	return 0;
@@ -514,6 +530,7 @@ op_with_offer(struct umadv *adv, um_stream stream, unsigned number, const struct
 /* Captured work does not run now: the op is ignored, with what it has offered. */
 static int __attribute__((cold)) ignore_captured(struct umadv *adv)
 {
+	adv->tensors.pool.captured = 1;
 	if (um_context_take_offer(adv))
 		forget_offer(&adv->op);
 	return 0;

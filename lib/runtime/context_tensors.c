@@ -142,7 +142,8 @@ static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor *
 		return err;
 	err = add_tensor(adv, addr, b, out);
 	if (err)
-		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes, 0, UM_ARENA_POOL_ANY);
+		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes,
+				   &(struct um_arena_pool_use){adv->iterations.op_serial, 0, UM_ARENA_POOL_ANY});
 	return err;
 }
 
@@ -213,12 +214,12 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 	return 0;
 }
 
-/* `last`: as in um_arena_pool_free. */
+/* `last`: as in struct um_arena_pool_use. */
 static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 {
 	uint64_t addr = t->addr, bytes = t->bytes;
 	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
-	unsigned users = t->streams;
+	const struct um_arena_pool_use use = {t->born_op, t->streams, last};
 	int err;
 
 	if (adv->horizon.host.capacity)
@@ -229,7 +230,7 @@ static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 	if (unmanaged)
 		adv->device.gpu->api->cudaFree(adv->device.gpu, (void *)(uintptr_t)addr);
 	else
-		um_arena_pool_free(&adv->tensors.pool, addr, bytes, users, last);
+		um_arena_pool_free(&adv->tensors.pool, addr, bytes, &use);
 	if (adv->horizon.host.capacity && !unmanaged)
 		um_horizon_free(&adv->horizon, addr, bytes);
 	return 0;

@@ -195,6 +195,14 @@ static void open_pair(struct pair *p)
 	launch(p->b, other, 100ull * SLOW);
 }
 
+/* The program names both streams, and their work ends. */
+static void name_both(const struct pair *p)
+{
+	launch(p->a, born(p->a), FAST);
+	launch(p->b, born(p->b), FAST);
+	um_sim_sync(gpu);
+}
+
 static void two_streams(void)
 {
 	struct pair p;
@@ -212,8 +220,8 @@ static void two_streams(void)
 	sim->cudaStreamSynchronize(gpu, p.a);
 	ok(busy(p.b) && born(p.a) == p.late, "memory that waits for a busy stream does not delay memory that does not");
 	ok(busy(p.b) && born(p.a) != p.early, "memory of umadv_free waits for all streams");
-	um_sim_sync(gpu);
-	ok(born(p.a) == p.early, "and is reused after them");
+	name_both(&p);
+	ok(born(p.a) == p.early, "and is reused after work of each that comes later");
 	umadv_close(adv);
 }
 
@@ -308,8 +316,8 @@ static void in_capture(void)
 	captured = NULL;
 	sim->cudaStreamSynchronize(gpu, p.a);
 	ok(busy(p.b) && born(p.a) != p.early, "then it waits for all streams, as with umadv_free");
-	um_sim_sync(gpu);
-	ok(born(p.a) == p.early, "and is reused after them");
+	name_both(&p);
+	ok(born(p.a) == p.early, "and is reused after work of each that comes later");
 	umadv_close(adv);
 }
 

@@ -17,7 +17,8 @@ static const struct um_gpu_api *null_api;
 static struct um_gpu_api api;
 static uint64_t shift, most; /* of what is given out */
 static um_stream deaf; /* takes no event */
-static int frees_wrong, live;
+static int frees_wrong, live, records, syncs;
+static int sync_code; /* of cudaDeviceSynchronize */
 
 static int get(struct um_gpu *g, void **ptr, size_t bytes, unsigned flags)
 {
@@ -40,7 +41,20 @@ static int give(struct um_gpu *g, void *ptr)
 
 static int record(struct um_gpu *g, um_event_handle event, um_stream stream)
 {
+	records++;
 	return deaf && stream == deaf ? UM_CUDA_CAPTURING : null_api->cudaEventRecord(g, event, stream);
+}
+
+static int synchronise(struct um_gpu *g)
+{
+	syncs++;
+	return sync_code ? sync_code : null_api->cudaDeviceSynchronize(g);
+}
+
+/* Frees a piece as old as the pool. */
+static void give_back(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users)
+{
+	um_arena_pool_free(a, addr, bytes, &(struct um_arena_pool_use){0, users, UM_ARENA_POOL_ANY});
 }
 
 static void setup(struct um_arena_pool *a)
@@ -99,17 +113,232 @@ static void test_waiting(void)
 	um_arena_pool_add_stream(&a, s[1], &number);
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &first);
 	deaf = s[1];
-	um_arena_pool_free(&a, first, 4 * MIB, 2, UM_ARENA_POOL_ANY);
+	give_back(&a, first, 4 * MIB, 2);
 	is_int((int)um_arena_pool_users(&a, first + MIB, MIB), 2, "memory that waits has the users of its tensor");
 	is_int((int)um_arena_pool_users(&a, first + 4 * MIB, MIB), 0, "memory beside it has none");
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &next);
 	ok(next != first, "memory waits while a stream takes no event");
+	um_arena_pool_name_stream(&a, 0);
+	um_arena_pool_name_stream(&a, 1);
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &next);
+	ok(next != first, "naming such a stream is not enough");
 	deaf = NULL;
+	um_arena_pool_name_stream(&a, 1);
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &again);
 	is_u64(again, first, "memory is used again when the stream has passed an event");
 	is_int((int)um_arena_pool_users(&a, first, MIB), 0, "memory that is used again has no users of before");
 	um_arena_pool_fini(&a);
 }
+
+/* --- streams that may be destroyed -------------------------------------------------------------------------------- */
+
+static um_stream pair[2]; /* of the pool below, numbers 0 and 1 */
+
+/* A pool with one region of 256 MiB and two streams that have had ops. */
+static void open_pair(struct um_arena_pool *a)
+{
+	unsigned number;
+
+	setup(a);
+	for (int i = 0; i < 2; i++) {
+		gpu->api->cudaStreamCreateWithFlags(gpu, &pair[i], 0);
+		if (um_arena_pool_add_stream(a, pair[i], &number) || number != (unsigned)i)
+			tap_bail("no stream");
+	}
+	records = syncs = 0;
+	sync_code = UM_CUDA_OK;
+}
+
+static uint64_t piece(struct um_arena_pool *a)
+{
+	uint64_t addr;
+
+	if (um_arena_pool_alloc(a, 200 * MIB, UM_ARENA_POOL_MAIN, NULL, &addr))
+		tap_bail("no memory");
+	return addr;
+}
+
+/* Allocates and frees a piece that this stream, a bit, has used. */
+static uint64_t used_by(struct um_arena_pool *a, unsigned users)
+{
+	uint64_t addr = piece(a);
+
+	give_back(a, addr, 200 * MIB, users);
+	return addr;
+}
+
+static void test_named(void)
+{
+	struct um_arena_pool a;
+	uint64_t first;
+
+	open_pair(&a);
+	first = used_by(&a, 1);
+	is_int(records, 0, "a free records no event on streams that it does not name");
+	um_arena_pool_name_stream(&a, 0);
+	um_arena_pool_name_stream(&a, 1);
+	is_int(records, 2, "it is recorded when the stream is named");
+	is_int((int)a.streams.due, 0, "its op after that has nothing to record");
+	is_u64(piece(&a), first, "then memory is used again");
+	is_int(syncs, 0, "the device is not waited for");
+	um_arena_pool_free(&a, first, 200 * MIB, &(struct um_arena_pool_use){0, 1, 1});
+	is_int(records, 3, "the stream that a free names has its event at once");
+	um_arena_pool_fini(&a);
+
+	open_pair(&a);
+	a.streams.ends_known = 1;
+	used_by(&a, 1);
+	is_int(records, 2, "so have all of them where the ends of streams are known");
+	is_int((int)a.streams.due, 0, "nothing is left to do for their next ops");
+	um_arena_pool_fini(&a);
+}
+
+static void test_device(void)
+{
+	struct um_arena_pool a;
+	uint64_t first;
+
+	open_pair(&a);
+	first = used_by(&a, 1);
+	is_u64(piece(&a), first, "memory is used again after a wait for the device when it is short");
+	is_int(records, 0, "no stream is touched");
+	is_int(syncs, 1, "the wait is one call");
+	is_int((int)a.regions.n, 1, "the pool does not grow");
+	give_back(&a, first, 200 * MIB, 0);
+	um_arena_pool_name_stream(&a, 1);
+	for (int i = 0; i < 5; i++)
+		is_u64(used_by(&a, 2), first,
+		       "a stream that had no op since does not keep memory from being used again");
+	is_int(syncs, 1, "it costs no further wait for the device");
+	piece(&a);
+	give_back(&a, first, 200 * MIB, 1);
+	um_arena_pool_name_stream(&a, 1);
+	piece(&a);
+	is_int(syncs, 2, "memory that it has used waits for it, as its op may not have been launched before the wait");
+	um_arena_pool_fini(&a);
+
+	open_pair(&a);
+	first = used_by(&a, 1);
+	sync_code = UM_CUDA_CAPTURING;
+	ok(piece(&a) != first, "where the device cannot be waited for, other memory is taken");
+	is_int(syncs, 1, "after one try");
+	is_int((int)a.regions.n, 2, "the pool grows");
+	sync_code = UM_CUDA_LOST;
+	is_u64(piece(&a), first, "a lost device has no work");
+	um_arena_pool_fini(&a);
+
+	open_pair(&a);
+	first = used_by(&a, 1);
+	a.captured = 1;
+	ok(piece(&a) != first && !syncs, "a program that captures is not waited for: that could end its capture");
+	um_arena_pool_fini(&a);
+}
+
+/* One stream, then others. */
+static void test_one(void)
+{
+	struct um_arena_pool a;
+	um_stream other;
+	unsigned number;
+	uint64_t first;
+
+	open_pair(&a);
+	um_arena_pool_forget_stream(&a, 1);
+	first = used_by(&a, 1);
+	is_u64(used_by(&a, 1), first, "with one stream memory is used again at once");
+	is_int(records + syncs, 0, "without a call");
+	is_int((int)um_arena_pool_users(&a, first, MIB), 1, "the stream counts as a user of all memory");
+	um_arena_pool_name_stream(&a, 0);
+	is_int(records, 1, "the stream's next op comes after an event");
+	is_int((int)um_arena_pool_users(&a, first, MIB), 0, "which is complete");
+	used_by(&a, 1);
+	gpu->api->cudaStreamCreateWithFlags(gpu, &other, 0);
+	is_int(um_arena_pool_add_stream(&a, other, &number), 0, "another stream appears");
+	is_int(syncs, 1, "it waits for the device if the event is missing");
+	is_int(records, 1, "the first stream is not touched");
+	is_u64(used_by(&a, 1u << number), first, "the first stream is idle: memory of the other is used again at once");
+	um_arena_pool_name_stream(&a, 0);
+	is_int(syncs, 2, "before the first stream's next op the device is waited for");
+	is_int((int)a.streams.idle, 1 << number, "it is not idle any more");
+	used_by(&a, 1);
+	sync_code = UM_CUDA_INVALID_VALUE;
+	um_arena_pool_forget_stream(&a, number);
+	gpu->api->cudaStreamCreateWithFlags(gpu, &other, 0);
+	is_int(um_arena_pool_add_stream(&a, other, &number), -EIO, "an order that the device refuses is an error");
+	is_int(a.streams.overflow, 1, "then no memory is used again");
+	um_arena_pool_fini(&a);
+}
+
+/* The event after one stream's pieces is not replaced by that of another one. */
+static void test_one_each(void)
+{
+	struct um_arena_pool a;
+
+	open_pair(&a);
+	used_by(&a, 1);
+	piece(&a);
+	is_int((int)a.streams.idle, 3, "both streams are idle");
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &(uint64_t){0});
+	give_back(&a, a.regions.at[0].addr, 200 * MIB, 1);
+	is_int((int)a.waiting.n, 0, "memory of an idle stream is used again at once after its work");
+	give_back(&a, a.regions.at[0].addr + 200 * MIB, 4 * MIB, 2);
+	is_int((int)a.waiting.n, 1, "memory of another one waits meanwhile");
+	um_arena_pool_fini(&a);
+}
+
+/* A stream without ops in a piece's lifetime. */
+static void test_lifetime(void)
+{
+	struct um_arena_pool a;
+	uint64_t first;
+
+	open_pair(&a);
+	a.streams.named[0] = 10;
+	a.streams.named[1] = 4;
+	first = piece(&a);
+	um_arena_pool_free(&a, first, 200 * MIB, &(struct um_arena_pool_use){5, 1, UM_ARENA_POOL_ANY});
+	um_arena_pool_name_stream(&a, 0);
+	is_u64(piece(&a), first, "memory does not wait for a stream that had no op in its lifetime");
+	um_arena_pool_free(&a, first, 200 * MIB, &(struct um_arena_pool_use){4, 1, UM_ARENA_POOL_ANY});
+	um_arena_pool_name_stream(&a, 0);
+	is_int((int)a.waiting.at[0].missing, 2, "it waits for one that had");
+	um_arena_pool_name_stream(&a, 1);
+	piece(&a);
+	um_arena_pool_free(&a, first, 200 * MIB, &(struct um_arena_pool_use){5, 3, UM_ARENA_POOL_ANY});
+	um_arena_pool_name_stream(&a, 0);
+	is_int((int)a.waiting.at[0].missing, 2, "and for one that has used it");
+	is_int(syncs, 0, "the device is not waited for");
+	um_arena_pool_fini(&a);
+
+	open_pair(&a);
+	a.streams.ends_known = 1;
+	first = piece(&a);
+	um_arena_pool_free(&a, first, 200 * MIB, &(struct um_arena_pool_use){5, 1, UM_ARENA_POOL_ANY});
+	is_int(records, 2, "where the ends of streams are known, an event on each costs no wait");
+	um_arena_pool_fini(&a);
+}
+
+static void test_retire(void)
+{
+	struct um_arena_pool a;
+
+	open_pair(&a);
+	a.streams.named[0] = 5;
+	a.streams.named[1] = 20;
+	is_int((int)um_arena_pool_retire_streams(&a, 10), 1, "a stream without ops for long is retired");
+	is_int(syncs, 1, "after a wait for the device");
+	is_int(records, 0, "and no event");
+	sync_code = UM_CUDA_NOT_SUPPORTED;
+	is_int((int)um_arena_pool_retire_streams(&a, 30), 2, "an idle stream is retired at once");
+	um_arena_pool_fini(&a);
+
+	open_pair(&a);
+	sync_code = UM_CUDA_NOT_SUPPORTED;
+	is_int((int)um_arena_pool_retire_streams(&a, 10), 0, "without the wait none is retired");
+	um_arena_pool_fini(&a);
+}
+
+/* --- places ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t resident; /* the address of the first of 4 MiB; 0: none */
 
@@ -143,18 +372,18 @@ static void test_missing(void)
 	take(&a, 2 * MIB, NULL);
 	large = take(&a, 8 * MIB, NULL);
 	take(&a, 2 * MIB, NULL);
-	um_arena_pool_free(&a, small, 4 * MIB, 0, UM_ARENA_POOL_ANY);
-	um_arena_pool_free(&a, large, 8 * MIB, 0, UM_ARENA_POOL_ANY);
+	give_back(&a, small, 4 * MIB, 0);
+	give_back(&a, large, 8 * MIB, 0);
 	resident = large + 4 * MIB;
 	addr = take(&a, 4 * MIB, &missing);
 	is_u64(addr, resident, "a piece lies where blocks are resident");
-	um_arena_pool_free(&a, addr, 4 * MIB, 0, UM_ARENA_POOL_ANY);
+	give_back(&a, addr, 4 * MIB, 0);
 	resident = 0;
 	addr = take(&a, 4 * MIB, &missing);
 	is_u64(addr, small, "a piece lies where it fits best if nothing is resident");
 	used = take(&a, 236 * MIB, NULL);
 	take(&a, 2 * MIB, NULL);
-	um_arena_pool_free(&a, used, 236 * MIB, 0, UM_ARENA_POOL_ANY);
+	give_back(&a, used, 236 * MIB, 0);
 	is_u64(take(&a, 2 * MIB, &missing), large, "a piece does not lie in memory that was never used");
 	um_arena_pool_fini(&a);
 }
@@ -202,7 +431,7 @@ static void test_new_memory(void)
 	second = take(&a, 2 * MIB, NULL);
 	is_u64(um_arena_pool_new_memory(&a, second, &from), 4 * MIB, "all pieces since the last call are new");
 	is_u64(from, first + 4 * MIB, "they begin where the last call ended");
-	um_arena_pool_free(&a, second, 2 * MIB, 0, UM_ARENA_POOL_ANY);
+	give_back(&a, second, 2 * MIB, 0);
 	is_u64(take(&a, 2 * MIB, NULL), second, "the last piece is reused");
 	is_u64(um_arena_pool_new_memory(&a, second, &from), 0, "memory that is reused is not new");
 	if (um_arena_pool_alloc(&a, 2 * MIB, UM_ARENA_POOL_UNPLANNED, NULL, &second))
@@ -222,10 +451,17 @@ int main(void)
 	api.cudaMallocManaged = get;
 	api.cudaFree = give;
 	api.cudaEventRecord = record;
+	api.cudaDeviceSynchronize = synchronise;
 	gpu->api = &api;
 	test_alignment();
 	test_little();
 	test_waiting();
+	test_named();
+	test_device();
+	test_one();
+	test_one_each();
+	test_lifetime();
+	test_retire();
 	test_missing();
 	test_used();
 	test_new_memory();
