@@ -107,6 +107,8 @@ void um_context_forget_stream(struct umadv *adv, um_stream stream)
 void um_context_know_stream_ends(struct umadv *adv)
 {
 	adv->tensors.pool.streams.ends_known = 1;
+	adv->replan.times.timer.ends_known = 1;
+	adv->sinks.trace.ends_known = 1;
 }
 
 int um_context_name_stream(struct umadv *adv, um_stream stream, unsigned *number)
@@ -356,7 +358,7 @@ static int is_plain(const struct umadv *adv)
 	const struct um_replan *r = &adv->replan;
 
 	return r->executor && r->cursor.on && adv->op.beside_plan && um_executor_active(r->executor) &&
-	       !um_follow_waits(r->state) && !r->begins && r->times.timer.state != UM_OP_TIMER_RUNS && !r->clock.due &&
+	       !um_follow_waits(r->state) && !r->begins && !um_op_timer_listens(&r->times.timer) && !r->clock.due &&
 	       !adv->iterations.finder.on && !adv->device.gpu->api->announce && !um_sinks_listened(&adv->sinks);
 }
 
@@ -473,7 +475,7 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 	} else if (adv->horizon.host.capacity && r->executor && !um_executor_active(r->executor)) {
 		op = um_op_state_op(o, (int32_t)number, info);
 	}
-	if (r->times.timer.state == UM_OP_TIMER_RUNS)
+	if (um_op_timer_listens(&r->times.timer))
 		um_op_timer_stop_op(&r->times.timer, stream);
 	if (r->clock.due && !o->cpu)
 		um_replan_time(r, stream);

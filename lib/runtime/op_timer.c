@@ -79,7 +79,7 @@ void um_op_timer_stop_op(struct um_op_timer *w, um_stream stream)
 {
 	struct um_app_stream is = um_app_stream_of(stream);
 
-	if (w->state != UM_OP_TIMER_RUNS)
+	if (!um_op_timer_listens(w))
 		return;
 	for (unsigned k = 0; k < w->n_open; k++)
 		if (um_app_stream_same(w->open[k].stream, is)) {
@@ -88,14 +88,17 @@ void um_op_timer_stop_op(struct um_op_timer *w, um_stream stream)
 		}
 }
 
-/* The calling thread's streams come first: blocking streams wait for events that are recorded on the legacy stream. */
+/* Ends the running ops of streams that may be used. The calling thread's come first: blocking streams wait for events
+ * that are recorded on the legacy stream. */
 static void end_all(struct um_op_timer *w)
 {
 	for (unsigned k = w->n_open; k-- > 0;)
-		if (um_app_stream_is_ours(w->open[k].stream))
+		if (um_app_stream_is_ours(w->open[k].stream) &&
+		    (w->ends_known || um_app_stream_is_default(w->open[k].stream.handle)))
 			end_op(w, k);
-	while (w->n_open)
-		end_op(w, w->n_open - 1);
+	for (unsigned k = w->n_open; k-- > 0;)
+		if (!um_app_stream_is_ours(w->open[k].stream))
+			end_op(w, k);
 }
 
 void um_op_timer_start_op(struct um_op_timer *w, um_stream stream, uint32_t op)
@@ -136,17 +139,27 @@ static void read_window(struct um_op_timer *w)
 	}
 }
 
+/* 0: the iteration is not measured. */
+static int end_iteration(struct um_op_timer *w, int whole)
+{
+	int late = w->state == UM_OP_TIMER_ENDS; /* the iteration before is meant */
+	uint32_t n = 0;
+
+	if (!late)
+		end_all(w);
+	for (uint32_t i = 0; i < w->n; i++)
+		n += w->pairs.at[i].ended != 0;
+	if (!late)
+		n += w->n_open;
+	w->state = w->n_open ? UM_OP_TIMER_ENDS : UM_OP_TIMER_WAITS;
+	return (whole || late) && !w->invalid && n == w->n;
+}
+
 int um_op_timer_end(struct um_op_timer *w, int whole)
 {
-	if (w->state == UM_OP_TIMER_RUNS) {
-		end_all(w);
-		for (uint32_t i = 0; i < w->n; i++)
-			w->invalid |= !w->pairs.at[i].ended;
-		if (!whole || w->invalid) {
-			run(w);
-			return 0;
-		}
-		w->state = UM_OP_TIMER_WAITS;
+	if (um_op_timer_listens(w) && !end_iteration(w, whole)) {
+		run(w);
+		return 0;
 	}
 	if (w->state != UM_OP_TIMER_WAITS || !passed(w))
 		return w->state == UM_OP_TIMER_DONE;

@@ -43,6 +43,8 @@ static void finish(struct um_trace_sink *t)
 	um_vec_fini(&t->uses);
 	um_vec_fini(&t->relaunch);
 	um_vec_fini(&t->ws);
+	um_vec_fini(&t->later);
+	um_vec_fini(&t->later_names);
 	memset(t, 0, sizeof *t);
 }
 
@@ -59,21 +61,72 @@ void um_trace_sink_launch(struct um_trace_sink *t)
 		t->started = !t->gpu->api->cudaEventRecord(t->gpu, t->start, t->stream);
 }
 
-/* Writes the held op, with its time if that was measured. */
-static int flush(struct um_trace_sink *t)
+/* May a call use the handle of the op's stream if it does not name it? */
+static int may_use(const struct um_trace_sink *t)
+{
+	return t->ends_known || um_app_stream_is_default(t->stream);
+}
+
+static const char **name_of(struct um_event *e)
+{
+	return e->kind == UM_EV_ALLOC ? &e->alloc.name : e->kind == UM_EV_ITER ? &e->iter.name : NULL;
+}
+
+/* Keeps an event for after the held op. 0; -ENOMEM; -ENOSPC: too many. */
+static int keep(struct um_trace_sink *t, const struct um_event *e)
+{
+	struct um_trace_later l = {*e, SIZE_MAX};
+	const char **name = name_of(&l.event);
+	size_t n = name && *name ? strlen(*name) + 1 : 0;
+
+	if (t->later.n == UM_TRACE_SINK_LATER)
+		return -ENOSPC;
+	if (um_vec_reserve(&t->later, 1) || um_vec_reserve(&t->later_names, n))
+		return -ENOMEM;
+	if (n) {
+		l.name = t->later_names.n;
+		memcpy(t->later_names.at + l.name, *name, n);
+		t->later_names.n += n;
+	}
+	t->later.at[t->later.n++] = l;
+	return 0;
+}
+
+static int write_later(struct um_trace_sink *t)
+{
+	int err = 0;
+
+	for (struct um_trace_later *l = t->later.at; l < t->later.at + t->later.n && !err; l++) {
+		const char **name = name_of(&l->event);
+
+		if (name)
+			*name = l->name == SIZE_MAX ? NULL : t->later_names.at + l->name;
+		err = um_sink_feed(t->writer, &l->event);
+	}
+	um_vec_clear(&t->later);
+	um_vec_clear(&t->later_names);
+	return err;
+}
+
+/* Writes the held op, with its time if that was measured, and what came after it. `stream`: named by the call;
+ * UM_STREAM_NONE: none is. */
+static int flush(struct um_trace_sink *t, um_stream stream)
 {
 	struct um_event e = {.kind = UM_EV_OP};
+	int err;
 	float ms;
 
 	if (!t->held)
 		return 0;
 	t->held = 0;
-	if (t->started && !t->gpu->api->cudaEventRecord(t->gpu, t->end, t->stream) &&
+	if (t->started && (t->stream == stream || may_use(t)) &&
+	    !t->gpu->api->cudaEventRecord(t->gpu, t->end, t->stream) &&
 	    !t->gpu->api->cudaEventSynchronize(t->gpu, t->end) &&
 	    !t->gpu->api->cudaEventElapsedTime(t->gpu, &ms, t->start, t->end) && ms >= 0)
 		t->op.cost.ns = (uint64_t)((double)ms * 1e6 + 0.5);
 	e.op = t->op;
-	return um_sink_feed(t->writer, &e);
+	err = um_sink_feed(t->writer, &e);
+	return err ? err : write_later(t);
 }
 
 /* Copies the op with its name and lists. */
@@ -112,7 +165,9 @@ int um_trace_sink_feed(struct um_trace_sink *t, const struct um_event *e, um_str
 
 	if (!t->writer)
 		return 0;
-	err = flush(t);
+	if (t->held && t->started && e->kind != UM_EV_OP && !may_use(t) && !keep(t, e))
+		return 0;
+	err = flush(t, e->kind == UM_EV_OP ? stream : UM_STREAM_NONE);
 	if (!err)
 		err = e->kind == UM_EV_OP && t->gpu ? hold(t, &e->op, stream) : um_sink_feed(t->writer, e);
 	return err ? stop(t, err) : 0;
@@ -124,7 +179,7 @@ int um_trace_sink_close(struct um_trace_sink *t)
 
 	if (!t->writer)
 		return 0;
-	err = flush(t);
+	err = flush(t, UM_STREAM_NONE);
 	if (err)
 		return stop(t, err);
 	err = um_umtrace_writer_close(t->writer, 1);

@@ -4,18 +4,27 @@
  *
  * in    events; launches of ops
  * out   a umtrace file
- * owns  the writer, and the latest op, which is not written yet
+ * owns  the writer, the latest op, which is not written yet, and the events after it
  *
  * A measured op is written at the next event, after waiting for the device. So a recorded program runs one op after the
- * other. Not thread-safe: the caller holds the lock.
+ * other. On a stream that may be destroyed (app_stream.h) the end of an op is recorded only when the next op is on that
+ * stream; until then, events wait. If it is on another one, the op's time is the program's. Not thread-safe: the caller
+ * holds the lock.
  */
 #ifndef UM_RUNTIME_TRACE_SINK_H
 #define UM_RUNTIME_TRACE_SINK_H
 
 #include "base/diag.h"
 #include "base/vec.h"
-#include "gpu/gpu.h"
+#include "gpu/app_stream.h"
 #include "model/sink.h"
+
+#define UM_TRACE_SINK_LATER 1024 /* events that wait for the end of an op */
+
+struct um_trace_later {
+	struct um_event event;
+	size_t name; /* of its copy; SIZE_MAX: none */
+};
 
 struct um_trace_sink {
 	struct um_sink *writer; /* NULL: nothing is written */
@@ -25,10 +34,13 @@ struct um_trace_sink {
 	struct um_op op; /* held: its lists are the copies below */
 	um_stream stream;
 	int started; /* held: `start` was recorded */
+	int ends_known; /* as in struct um_app_streams */
 	UM_VEC(char) name;
 	UM_VEC(struct um_use) uses;
 	UM_VEC(struct um_tensor_id) relaunch;
 	UM_VEC(struct um_workspace) ws;
+	UM_VEC(struct um_trace_later) later; /* held: the events after the op */
+	UM_VEC(char) later_names;
 };
 
 /* 0, or -errno and nothing is written. `gpu` NULL: times are those that the program gives. */

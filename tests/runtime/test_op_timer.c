@@ -87,6 +87,7 @@ static void test_measure(void)
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[0], UM_STREAM_NON_BLOCKING);
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[1], UM_STREAM_NON_BLOCKING);
 	um_op_timer_init(&w, gpu);
+	w.ends_known = 1;
 	iteration(&w, 10, 10, s);
 	is_int(um_op_timer_end(&w, 1), 0, "off: nothing is measured");
 	is_int(um_op_timer_begin(&w, 10), 0, "the timer begins to measure");
@@ -121,6 +122,65 @@ static void test_measure(void)
 	um_op_timer_fini(&w);
 	gpu->api->cudaStreamDestroy(gpu, s[0]);
 	gpu->api->cudaStreamDestroy(gpu, s[1]);
+}
+
+static const struct um_gpu_api *real;
+static unsigned n_records;
+
+static int count_record(struct um_gpu *g, um_event_handle event, um_stream stream)
+{
+	n_records++;
+	return real->cudaEventRecord(g, event, stream);
+}
+
+/* Streams of which the end is not known: no event is recorded on them at the end of an iteration. */
+static void test_ends(void)
+{
+	const struct um_gpu_api *sim = gpu->api;
+	struct um_gpu_api api = *sim;
+	struct um_op_timer w;
+	um_stream s[2];
+	uint64_t longer;
+
+	sim->cudaStreamCreateWithFlags(gpu, &s[0], UM_STREAM_NON_BLOCKING);
+	sim->cudaStreamCreateWithFlags(gpu, &s[1], UM_STREAM_NON_BLOCKING);
+	real = sim;
+	api.cudaEventRecord = count_record;
+	gpu->api = &api;
+	um_op_timer_init(&w, gpu);
+	um_op_timer_begin(&w, 10);
+	iteration(&w, 10, 10, s);
+	n_records = 0;
+	um_op_timer_end(&w, 1);
+	is_int((int)n_records, 0, "at the end of an iteration no event is recorded on a stream that may be destroyed");
+	is_int(w.state, UM_OP_TIMER_ENDS, "the last op of each stream has not ended");
+	um_op_timer_stop_op(&w, s[0]);
+	um_op_timer_stop_op(&w, s[1]);
+	is_int((int)n_records, 2, "it ends with the stream's next op");
+	um_sim_sync(gpu);
+	is_int(um_op_timer_end(&w, 0), 0, "the iteration before is measured, whatever this one is");
+	is_int(w.pass, 1, "that was a pass");
+	iteration(&w, 10, 10, s);
+	um_op_timer_end(&w, 1);
+	um_op_timer_stop_op(&w, s[0]);
+	um_op_timer_end(&w, 1);
+	is_int(w.pass, 1, "without an op on one of the streams it is none");
+	is_int(w.state, UM_OP_TIMER_RUNS, "the next iteration is measured");
+	iteration(&w, 10, 10, s);
+	um_op_timer_end(&w, 1);
+	um_op_timer_stop_op(&w, s[0]);
+	um_op_timer_stop_op(&w, s[1]);
+	um_sim_sync(gpu);
+	is_int(um_op_timer_end(&w, 1), 1, "two passes are enough");
+	longer = w.ns.at[8] + w.ns.at[9];
+	w.ns.at[8] = ns_of(8);
+	w.ns.at[9] = ns_of(9);
+	is_u64(wrong(&w), 0, "each op has its own time");
+	ok(longer >= ns_of(8) + ns_of(9), "the last ones at least their own");
+	um_op_timer_fini(&w);
+	gpu->api = sim;
+	sim->cudaStreamDestroy(gpu, s[0]);
+	sim->cudaStreamDestroy(gpu, s[1]);
 }
 
 /* Handle 2 is another stream in each thread. */
@@ -199,6 +259,72 @@ static void test_trace(void)
 	unlink(path);
 }
 
+/* Feeds an op of this length on the stream, which is launched. */
+static void feed_op(struct um_trace_sink *t, um_stream s, uint64_t ns)
+{
+	um_trace_sink_feed(t, &(struct um_event){.kind = UM_EV_OP, .op = {.name = "op"}}, s);
+	um_trace_sink_launch(t);
+	kernel(s, ns);
+}
+
+/* A stream that is used, destroyed, and named no more, and another one with events between its ops. */
+static void test_trace_ends(void)
+{
+	static const enum um_event_kind order[] = {UM_EV_ITER, UM_EV_OP, UM_EV_ALLOC, UM_EV_FREE,
+						   UM_EV_OP,   UM_EV_OP, UM_EV_OP};
+	static const uint64_t times[] = {12000, 0, 14000, 0};
+	const struct um_gpu_api *sim = gpu->api;
+	struct um_gpu_api api = *sim;
+	struct um_tensor_id id = {1};
+	struct um_event born = {.kind = UM_EV_ALLOC, .alloc = {.id = id, .bytes = 100}};
+	struct um_event dies = {.kind = UM_EV_FREE, .free = {.id = id}}, begin = {.kind = UM_EV_ITER};
+	char path[] = "/tmp/um_trace_ends.XXXXXX", name[] = "kept";
+	struct um_trace *trace = NULL;
+	struct um_trace_sink t;
+	struct um_diag diag;
+	um_stream s[2];
+	size_t n_op = 0, i = 0;
+
+	close(mkstemp(path));
+	for (int k = 0; k < 2; k++)
+		sim->cudaStreamCreateWithFlags(gpu, &s[k], UM_STREAM_NON_BLOCKING);
+	real = sim;
+	api.cudaEventRecord = count_record;
+	gpu->api = &api;
+	if (um_trace_sink_open(&t, path, gpu, &diag))
+		tap_bail("no trace");
+	um_trace_sink_feed(&t, &begin, NULL);
+	feed_op(&t, s[0], 12000);
+	n_records = 0;
+	born.alloc.name = name;
+	um_trace_sink_feed(&t, &born, NULL);
+	memcpy(name, "gone", sizeof name); /* borrowed for the call only */
+	um_trace_sink_feed(&t, &dies, NULL);
+	is_int((int)n_records, 0, "allocations and frees record no event on a stream that may be destroyed");
+	feed_op(&t, s[0], 13000);
+	feed_op(&t, s[1], 14000);
+	feed_op(&t, s[1], 15000);
+	n_records = 0;
+	is_int(um_trace_sink_close(&t), 0, "the trace is closed");
+	is_int((int)n_records, 0, "the end of the trace records none either");
+	gpu->api = sim;
+	is_int(um_trace_load(&trace, path, &diag), 0, "it can be read");
+	for (; trace && i < um_trace_length(trace) && i < sizeof order / sizeof *order; i++) {
+		const struct um_event *ev = um_trace_event(trace, i);
+
+		ok(ev->kind == order[i], "event %zu has its place", i);
+		if (ev->kind == UM_EV_OP)
+			is_u64(ev->op.cost.ns, times[n_op++], "an op has a time if the next one is on its stream");
+		if (ev->kind == UM_EV_ALLOC)
+			is_str(ev->alloc.name, "kept", "an event that waited has its name");
+	}
+	is_u64(i, sizeof order / sizeof *order, "no event is missing");
+	um_trace_free(trace);
+	unlink(path);
+	for (int k = 0; k < 2; k++)
+		sim->cudaStreamDestroy(gpu, s[k]);
+}
+
 int main(void)
 {
 	struct um_sim_options o = {.profile = um_profile_find("v100")};
@@ -206,8 +332,10 @@ int main(void)
 	if (um_sim_open(&gpu, &o))
 		tap_bail("no simulated device");
 	test_measure();
+	test_ends();
 	test_threads();
 	test_trace();
+	test_trace_ends();
 	gpu->api->close(gpu);
 	return tap_done();
 }
