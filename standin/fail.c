@@ -80,9 +80,23 @@ int um_standin_unsupported(const char *what)
 	return UM_CUDA_NOT_SUPPORTED;
 }
 
+static _Thread_local const char *entered; /* the thread's latest call */
+
 int um_standin_enter(const char *name)
 {
 	int err = um_standin_fail(name);
 
+	entered = name;
 	return err ? err : um_standin() ? UM_CUDA_OK : UM_CU_NOT_INITIALIZED;
+}
+
+void um_standin_no_stream(void)
+{
+	struct um_standin *s = um_standin();
+
+	if (!s || !s->destroyed)
+		return;
+	fprintf(stderr, "umadvise: hazard: %s names a stream that does not exist or was destroyed: CUDA may crash\n",
+		entered ? entered : "a call");
+	abort();
 }

@@ -65,7 +65,7 @@ struct um_standin {
 	struct um_gpu *gpu; /* the simulated device */
 	struct um_profile profile;
 	int version; /* 12040, 13000 */
-	int reuse; /* as in um_sim_hazards */
+	int reuse, destroyed; /* as in um_sim_hazards */
 };
 
 /* CUresult values without a name in gpu.h. */
@@ -136,6 +136,9 @@ const char *um_item_find(const char *list, const char *name);
 
 /* First in every entry: an injected error, or the lack of a device. CUDA error code. */
 int um_standin_enter(const char *name);
+
+/* A call names a stream that does not exist: with that hazard, reports it and ends the process. */
+void um_standin_no_stream(void);
 
 /* Reports an unsupported feature on stderr, once per text. Returns 801. */
 int um_standin_unsupported(const char *what);

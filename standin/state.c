@@ -118,11 +118,12 @@ static int open_locked(void)
 	if (hazards_get(&options.hazards)) {
 		fprintf(stderr,
 			"umadvise: UMADVISE_DRYRUN_HAZARDS: '%s' is not a list of on, queues=N (up to %d), "
-			"depth=N, locks, lazy, reuse, defer, timeout=MS\n",
+			"depth=N, locks, lazy, reuse, defer, destroyed, timeout=MS\n",
 			secure_getenv("UMADVISE_DRYRUN_HAZARDS"), UM_SIM_QUEUES_MOST);
 		return UM_CU_NO_DEVICE;
 	}
 	state.reuse = options.hazards.reuse;
+	state.destroyed = options.hazards.destroyed;
 	options.log_user = log_open();
 	options.log = options.log_user ? log_line : NULL;
 	if (um_sim_open(&state.gpu, &options))

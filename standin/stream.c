@@ -36,6 +36,7 @@ struct um_stream_handle *um_stream_find(void *handle)
 	for (size_t i = 0; i < streams.n; i++)
 		if (streams.at[i] == handle && streams.at[i]->sim != UM_THREAD_STREAM)
 			return streams.at[i];
+	um_standin_no_stream();
 	return NULL;
 }
 

@@ -34,12 +34,16 @@ static int item(const char *text, size_t n, struct um_sim_hazards *h)
 	const struct {
 		const char *name;
 		int *flag;
-	} flags[] = {{"locks", &h->locks}, {"lazy", &h->lazy}, {"reuse", &h->reuse}, {"defer", &h->defer}};
+	} flags[] = {{"locks", &h->locks},
+		     {"lazy", &h->lazy},
+		     {"reuse", &h->reuse},
+		     {"defer", &h->defer},
+		     {"destroyed", &h->destroyed}};
 
 	if (n == 2 && !memcmp(text, "on", 2)) {
 		h->queues = h->queues ? h->queues : UM_SIM_QUEUES_DEFAULT;
 		h->depth = h->depth ? h->depth : UM_SIM_DEPTH_DEFAULT;
-		h->locks = h->lazy = h->reuse = 1;
+		h->locks = h->lazy = h->reuse = h->destroyed = 1;
 		return 0;
 	}
 	if (n > 7 && !memcmp(text, "queues=", 7))
@@ -101,7 +105,7 @@ int um_sim_hazards_on(const struct um_sim *sim)
 {
 	const struct um_sim_hazards *h = &sim->opt.hazards;
 
-	return h->queues || h->depth || h->locks || h->lazy || h->reuse || h->defer;
+	return h->queues || h->depth || h->locks || h->lazy || h->reuse || h->defer || h->destroyed;
 }
 
 /* --- hardware queues ---------------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct um_sim_hazards {
 	int lazy; /* the first launch of each kernel waits for all work of the device, as loading a module does */
 	int reuse; /* the handle of the stream destroyed last is given to the next stream */
 	int defer; /* hints on idle streams are left to the driver's worker, too */
+	int destroyed; /* for the stand-in driver: a call that names a destroyed stream ends the process */
 	unsigned timeout_ms; /* replaces that of struct um_sim_options; 0: no */
 	/* Called for a deadlock, with the calls of its cycle, and for a call that names a destroyed stream. Must not
 	 * call the device. NULL: no reports. */
@@ -43,8 +44,8 @@ struct um_sim_hazards {
 	void *user;
 };
 
-/* Adds a list of `on` (8 queues, depth 1000, locks, lazy, reuse), `queues=N`, `depth=N`, `locks`, `lazy`, `reuse`,
- * `defer`, `timeout=MS`. 0, or -EINVAL: unchanged. */
+/* Adds a list of `on` (8 queues, depth 1000, locks, lazy, reuse, destroyed), `queues=N`, `depth=N`, `locks`, `lazy`,
+ * `reuse`, `defer`, `destroyed`, `timeout=MS`. 0, or -EINVAL: unchanged. */
 int um_sim_hazards_parse(const char *text, struct um_sim_hazards *hazards);
 
 struct um_sim_options {

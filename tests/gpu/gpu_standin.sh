@@ -35,6 +35,7 @@ passes() { # NAME COMMAND...
 }
 passes "four workloads under three budgets" "$bin/correct-shared" --size 32
 passes "what is not a plain loop" "$bin/special-shared" --size 32
+UMADVISE_DRYRUN_HAZARDS=destroyed passes "no call has the handle of a destroyed stream" "$bin/special-shared" --size 32
 passes "the same with a static runtime" "$bin/correct-static" --size 24 --only train
 passes "and what is not a plain loop" "$bin/special-static" --size 32
 for name in cuMemPrefetchAsync_v2,cuMemPrefetchBatchAsync cuMemDiscardBatchAsync,cuMemDiscardAndPrefetchBatchAsync; do

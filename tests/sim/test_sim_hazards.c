@@ -73,7 +73,8 @@ static void options(void)
 	struct um_sim_hazards h = {0};
 
 	is_int(um_sim_hazards_parse("on,queues=1", &h), 0, "a list of hazards is read");
-	ok(h.queues == 1 && h.depth == 1000 && h.locks && h.lazy && h.reuse && !h.defer, "an item overrides 'on'");
+	ok(h.queues == 1 && h.depth == 1000 && h.locks && h.lazy && h.reuse && h.destroyed && !h.defer,
+	   "an item overrides 'on'");
 	is_int(um_sim_hazards_parse("depth=8,defer,timeout=50", &h), 0, "items are added");
 	ok(h.queues == 1 && h.depth == 8 && h.defer && h.timeout_ms == 50, "to those that were set");
 	for (const char *const *bad = (const char *const[]){"", "queues=0", "queues=33", "queues=x", "queues",

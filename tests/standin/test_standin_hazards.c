@@ -6,6 +6,8 @@
 #include "standin_calls.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,6 +82,71 @@ static void handles(void)
 	destroy(second);
 }
 
+static int stream_capturing(void *s)
+{
+	int status;
+
+	return CALL(cuStreamIsCapturing, 10000, void *, int *)(s, &status);
+}
+
+static int flags_of(void *s)
+{
+	unsigned flags;
+
+	return CALL(cuStreamGetFlags, 7000, void *, unsigned *)(s, &flags);
+}
+
+static int query(void *s)
+{
+	return CALL(cuStreamQuery, 2000, void *)(s);
+}
+
+static int record(void *s)
+{
+	void *event;
+
+	return CALL(cuEventCreate, 2000, void **, unsigned)(&event, 0) ||
+	       CALL(cuEventRecord, 2000, void *, void *)(event, s);
+}
+
+/* The hazard ends the process, as CUDA does, in a child of its own for each call. */
+static void destroyed(FILE *err, int fd)
+{
+	static const struct {
+		const char *name;
+		int (*call)(void *s);
+	} calls[] = {{"cuStreamIsCapturing", stream_capturing},
+		     {"cuStreamGetFlags", flags_of},
+		     {"cuStreamQuery", query},
+		     {"cuStreamSynchronize", synchronize},
+		     {"cuEventRecord", record}};
+	int status = 0;
+
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			void *s;
+
+			setenv("UMADVISE_DRYRUN_HAZARDS", "on", 1);
+			calls_open("13.0");
+			dup2(fd, STDERR_FILENO);
+			s = stream_new();
+			calls[i].call(s);
+			destroy(s);
+			if (calls[i].call(NULL))
+				_exit(1);
+			calls[i].call(s);
+			_exit(0);
+		}
+		if (child < 0 || waitpid(child, &status, 0) != child)
+			tap_bail("no child");
+		ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "%s of a destroyed stream ends the process",
+		   calls[i].name);
+		ok(strstr(reports(err), calls[i].name) != NULL, "a report names the call");
+	}
+}
+
 static void *free_memory(void *at)
 {
 	CALL(cuMemFree, 3020, uint64_t)(*(uint64_t *)at);
@@ -142,7 +209,8 @@ int main(void)
 	if (!err)
 		tap_bail("no file for standard error");
 	unlink(path);
-	setenv("UMADVISE_DRYRUN_HAZARDS", "on,timeout=300", 1);
+	destroyed(err, fd);
+	setenv("UMADVISE_DRYRUN_HAZARDS", "depth=1000,locks,lazy,reuse,timeout=300", 1);
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 1);
 	calls_open("13.0");
 	fflush(stderr);
