@@ -3,7 +3,7 @@
  * profile.c - the built-in device profiles, and where each of their constants is from
  *
  * The built-in devices share the driver costs: those are work of the host's driver and differ more between hosts than
- * between cards. None was measured by this project.
+ * between cards. None was measured by this project: doc/gpu.md has the costs of one real device.
  */
 #include "model/profile.h"
 
