@@ -7,6 +7,7 @@
 
 #define SLOWEST 1e8 /* bytes/s: less is no link */
 #define FASTEST 1e13
+#define EVICT_ROUNDS 4
 
 struct test {
 	struct um_gpu *gpu;
@@ -118,17 +119,18 @@ double um_evict_speed(struct um_gpu *gpu)
 	struct um_location here = um_on_device(gpu->caps.device);
 	struct test t;
 	double rate = 0;
-	float ms = 0;
+	float ms = 0, least = 0;
 	int err = test_begin(&t, gpu, UM_EVICT_BYTES);
 
-	/* The first eviction takes memory of the host, the later ones do not. */
-	for (int round = 0; round < 2 && !err; round++) {
+	/* The first eviction takes memory of the host, and any may be disturbed. */
+	for (int round = 0; round < EVICT_ROUNDS && !err; round++) {
 		err = timed_move(&t, here, t.bytes, &ms);
 		if (!err)
 			err = timed_move(&t, um_on_host(), UM_BLOCK_BYTES, &ms);
+		least = !round || ms < least ? ms : least;
 	}
 	test_end(&t);
-	if (!err && ms > 0)
-		rate = (double)UM_EVICT_BYTES / ((double)ms / 1e3);
+	if (!err && least > 0)
+		rate = (double)UM_EVICT_BYTES / ((double)least / 1e3);
 	return rate < SLOWEST / 10 || rate > FASTEST ? 0 : rate;
 }

@@ -29,6 +29,7 @@ struct mode_expert : mode {
 	};
 	std::vector<struct place> place;
 	std::vector<const struct op *> sequence; /* set before open(): all that will be run, and an iteration more */
+	long end = 0; /* likewise: number of those that will be run */
 	std::vector<struct vacated> vacated;
 	std::vector<cudaEvent_t> events;
 	cudaStream_t in = NULL, out = NULL;
@@ -101,12 +102,13 @@ struct mode_expert : mode {
 
 		return i < place[tensor].position.size() && place[tensor].position[i] <= now;
 	}
-	/* No op reads its content any more. A promise about iterations counts only once the last one was seen. */
+	/* No op reads its content any more, and it is not what comes out in the end. */
 	bool dead(int tensor) const
 	{
 		size_t i = next_use(place[tensor], now);
 
-		return i < place[tensor].position.size() && place[tensor].overwritten[i];
+		return i < place[tensor].position.size() && place[tensor].position[i] < end &&
+		       place[tensor].overwritten[i];
 	}
 
 	void evict(int tensor)

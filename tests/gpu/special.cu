@@ -297,6 +297,7 @@ int main(int argc, char **argv)
 	struct umadv *adv;
 	size_t nodes;
 
+	setenv("UMADVISE_PLAN_THREAD", "off", 0); /* the scenarios have few iterations */
 	ask(mib << 20, mib << 19);
 	adv = run_open(UMADV_DEVICE_AUTO, mib << 19, "lookahead", NULL);
 	caps.struct_size = sizeof(caps);

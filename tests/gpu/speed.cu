@@ -191,6 +191,7 @@ static int compare(const struct settings &s)
 	}
 	ask(w.bytes(), budget);
 	expert.sequence = sequence(w, WARM + s.iterations);
+	expert.end = (long)sequence(w, WARM + s.iterations - 1).size();
 	for (size_t i = 0; i < figures.size(); i++) {
 		figures[i].mode = names[i];
 		all[i]->w = &w;
