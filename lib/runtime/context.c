@@ -314,6 +314,13 @@ void um_context_close(struct umadv *adv)
 	free(adv);
 }
 
+void um_context_know_stream_ends(struct umadv *adv)
+{
+	adv->tensors.pool.streams.ends_known = 1;
+	adv->replan.times.timer.ends_known = 1;
+	adv->sinks.trace.ends_known = 1;
+}
+
 /* --- events, iterations, figures ---------------------------------------------------------------------------------- */
 
 void um_context_feed(struct umadv *adv, const struct um_event *e, um_stream stream)

@@ -104,13 +104,6 @@ void um_context_forget_stream(struct umadv *adv, um_stream stream)
 		forget_stream(adv, i);
 }
 
-void um_context_know_stream_ends(struct umadv *adv)
-{
-	adv->tensors.pool.streams.ends_known = 1;
-	adv->replan.times.timer.ends_known = 1;
-	adv->sinks.trace.ends_known = 1;
-}
-
 int um_context_name_stream(struct umadv *adv, um_stream stream, unsigned *number)
 {
 	struct um_gpu *gpu = adv->device.gpu;

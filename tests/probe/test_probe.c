@@ -200,6 +200,9 @@ static void check_slow_mapping(void)
 	ok(fabs(p.h2d / 55.154e9 - 1) < 0.01 && fabs(p.d2h / 55.368e9 - 1) < 0.01,
 	   "where mapping hides the copies to the host, the link's rates count: %g, %g", p.h2d, p.d2h);
 	ok(fabs(p.eta - 0.893) < 0.001, "and the share that the other direction reaches: %g", p.eta);
+	seen.at[UM_OBS_MAP_PAGE] = (struct um_figure){6878.8, 100, 11};
+	um_derive(&seen, &p, &d);
+	ok(fabs(p.d2h / 55.368e9 - 1) < 0.01, "copies five times as fast as the link are noise: %g", p.d2h);
 	seen.at[UM_OBS_MAP_PAGE] = (struct um_figure){5700, 100, 11};
 	um_derive(&seen, &p, &d);
 	ok(fabs(p.d2h * p.eta / (65536e9 / 1414.1) - 1) < 0.01, "a copy that is seen counts: %g", p.d2h * p.eta);

@@ -162,14 +162,16 @@ static struct um_figure rate_of(struct um_figure page)
 	return (struct um_figure){rate, rate * page.spread / page.value, page.n};
 }
 
+#define FASTER 1.05 /* than pinned copies: more is noise */
+
 /* Rate of the driver's copies to the host. Where they are lost in the noise of mapping the pages for the CPU: the
  * link's, with the share that the other direction reaches. */
 static struct um_figure home_rate(const struct um_figure *o, struct um_figure to)
 {
-	struct um_figure page = less(o[UM_OBS_D2H_PAGE], o[UM_OBS_MAP_PAGE]);
+	struct um_figure page = less(o[UM_OBS_D2H_PAGE], o[UM_OBS_MAP_PAGE]), rate = rate_of(page);
 
-	if (!page.n || page.value > page.spread)
-		return rate_of(page);
+	if (!page.n || (rate.n && rate.value <= o[UM_OBS_LINK_D2H].value * FASTER))
+		return rate;
 	return scaled(o[UM_OBS_LINK_D2H], to.value / o[UM_OBS_LINK_H2D].value);
 }
 

@@ -1,0 +1,37 @@
+# H100 80GB HBM3, PCIe 5 x16, in a virtual machine; driver 580.159.04, CUDA 13.0. From the observations of umadvise
+# calibrate on 2026-11-26; rates in bytes/s and FLOP/s, times in ns.
+name = h100 (measured)
+capacity = 84465090560 B
+measured = yes
+serial_host = yes # moves.cu, hazards.cu T4
+flops = 6.18e+13
+mem_bandwidth = 2.844e+12
+launch_ns = 3766
+h2d = 5.515e+10
+d2h = 5.537e+10
+duplex = 0.9979
+duplex_evict = 0.9 # assumed: not measured on a real device
+eta = 0.8933
+c_batch = 11571
+c_fault = 1517
+c_blk = 5248
+c_perm = 0
+c_unmap = 17298
+c_dma = 2012
+c_dma_4k = 134018
+c_hostpop = 37201
+c_hostzero = 256169
+c_evict = 15000 # assumed: not measured on a real device
+c_evict_unused = 5000 # assumed: not measured on a real device
+c_zero = 6000 # assumed: not measured on a real device
+c_api = 3678
+c_pf = 8567
+c_pf_res = 2195
+c_pf_cpu = 239295
+c_disc = 554
+c_disc_u = 7135
+c_adv = 114
+c_adv_ab = 78655
+c_cpuf = 14632
+o_seg = 4309
+b_remote = 0.9272
