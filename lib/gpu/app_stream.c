@@ -41,12 +41,14 @@ void um_app_streams_put(struct um_app_streams *s, unsigned i, struct um_app_stre
 		s->at[s->n].handle = UM_STREAM_NONE;
 	s->at[i] = stream;
 	s->live |= 1u << i;
+	s->usable |= (unsigned)um_app_streams_may_use(s, stream.handle) << i;
 }
 
 void um_app_streams_forget(struct um_app_streams *s, unsigned i)
 {
 	s->at[i] = (struct um_app_stream){UM_STREAM_NONE, 0, 0};
 	s->live &= ~(1u << i);
+	s->usable &= ~(1u << i);
 	s->idle &= ~(1u << i);
 	s->due &= ~(1u << i);
 	while (s->n && s->at[s->n - 1].handle == UM_STREAM_NONE)

@@ -43,10 +43,11 @@ struct um_app_streams {
 	uint64_t latest; /* serial of the latest op of all */
 	unsigned n; /* no number from here on is in use */
 	unsigned live; /* bit i: number i is in use */
+	unsigned usable; /* bit i: um_app_streams_may_use holds for number i */
 	unsigned idle; /* bit i: all work of number i is complete, until the program names it again */
 	unsigned due; /* bit i: the pool has to be called when the program names number i */
 	int overflow; /* more streams have had ops at once than fit */
-	int ends_known; /* no stream is destroyed before it is forgotten */
+	int ends_known; /* no stream is destroyed before it is forgotten; set while no number is in use */
 	uint64_t null_thread; /* a host thread that has passed handle 0; 0: none */
 	int null_shared; /* several have */
 };

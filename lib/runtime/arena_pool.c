@@ -147,17 +147,6 @@ static int record(struct um_arena_pool *a, um_event_handle *event, struct um_app
 	return is_complete(code) ? UM_CUDA_OK : code;
 }
 
-/* The streams whose handles may be used in a call that does not name them: a bit each. */
-static unsigned usable(const struct um_arena_pool *a)
-{
-	const struct um_app_streams *s = &a->streams;
-	unsigned which = 0;
-
-	for (unsigned i = 0; i < s->n; i++)
-		which |= (unsigned)um_app_streams_may_use(s, s->at[i].handle) << i;
-	return which & s->live;
-}
-
 /* Records an event on each stream of `which` without one. On a per-thread stream of another thread this delays all
  * streams that are ordered with the legacy one, so it is done only with `foreign`. */
 static void record_missing(struct um_arena_pool *a, struct um_arena_pool_waiting *w, unsigned which, int foreign)
@@ -187,7 +176,7 @@ static unsigned busy_stream(struct um_arena_pool *a, const struct um_arena_pool_
 static void free_unused(struct um_arena_pool *a, int foreign)
 {
 	unsigned busy = 0, tries = 0, passed = 0; /* busy: later pieces have later events on these streams */
-	unsigned may_use = a->waiting.n ? usable(a) : 0;
+	unsigned may_use = a->streams.usable;
 	size_t kept = 0, i = 0;
 
 	for (; i < a->waiting.n && (foreign || passed < PASSED); i++) {
@@ -228,11 +217,9 @@ static int wait_for_device(struct um_arena_pool *a)
 
 	if (code && code != UM_CUDA_LOST)
 		return code;
-	for (struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++) {
-		release(a, w->addr, w->bytes);
-		drop_events(a, w);
-	}
-	a->waiting.n = 0;
+	for (struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++)
+		w->missing = 0;
+	free_unused(a, 1);
 	forget_reused(a);
 	a->streams.idle = a->streams.due = a->streams.live;
 	return 0;
@@ -245,7 +232,7 @@ static int waits_for_name(const struct um_arena_pool *a)
 
 	for (const struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++)
 		missing |= w->missing;
-	return missing && missing & ~usable(a);
+	return (missing & ~a->streams.usable) != 0;
 }
 
 struct place_cost {
@@ -415,7 +402,7 @@ void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, 
 {
 	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes, .users = use->users};
 	unsigned busy = a->streams.live & (~a->streams.idle | use->users);
-	unsigned may_use = usable(a) | (use->last == UM_ARENA_POOL_ANY ? 0 : use->last);
+	unsigned may_use = a->streams.usable | (use->last == UM_ARENA_POOL_ANY ? 0 : use->last);
 
 	if (a->streams.overflow)
 		return;
@@ -564,7 +551,7 @@ static int is_idle(struct um_arena_pool *a, struct um_app_stream stream)
 
 unsigned um_arena_pool_retire_streams(struct um_arena_pool *a, uint64_t since)
 {
-	unsigned may_use = usable(a), old = unnamed_since(a, since), retired = 0;
+	unsigned may_use = a->streams.usable, old = unnamed_since(a, since), retired = 0;
 
 	if (old & ~(may_use | a->streams.idle) && (a->captured || wait_for_device(a)))
 		old &= may_use | a->streams.idle;

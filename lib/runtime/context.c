@@ -254,6 +254,13 @@ int um_context_open(struct umadv **out, const struct umadv_options *options, str
 	return 0;
 }
 
+void um_context_know_stream_ends(struct umadv *adv)
+{
+	adv->tensors.pool.streams.ends_known = 1;
+	adv->replan.times.timer.ends_known = 1;
+	adv->sinks.trace.ends_known = 1;
+}
+
 static int listen_to(struct umadv *adv, struct um_activity_sink *sink, int watched)
 {
 	adv->op.plain = 0;
@@ -312,13 +319,6 @@ void um_context_close(struct umadv *adv)
 	um_options_fini(&adv->options);
 	pthread_mutex_destroy(&adv->lock);
 	free(adv);
-}
-
-void um_context_know_stream_ends(struct umadv *adv)
-{
-	adv->tensors.pool.streams.ends_known = 1;
-	adv->replan.times.timer.ends_known = 1;
-	adv->sinks.trace.ends_known = 1;
 }
 
 /* --- events, iterations, figures ---------------------------------------------------------------------------------- */

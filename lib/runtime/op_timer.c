@@ -92,13 +92,11 @@ void um_op_timer_stop_op(struct um_op_timer *w, um_stream stream)
  * that are recorded on the legacy stream. */
 static void end_all(struct um_op_timer *w)
 {
-	for (unsigned k = w->n_open; k-- > 0;)
-		if (um_app_stream_is_ours(w->open[k].stream) &&
-		    (w->ends_known || um_app_stream_is_default(w->open[k].stream.handle)))
-			end_op(w, k);
-	for (unsigned k = w->n_open; k-- > 0;)
-		if (!um_app_stream_is_ours(w->open[k].stream))
-			end_op(w, k);
+	for (int ours = 1; ours >= 0; ours--)
+		for (unsigned k = w->n_open; k-- > 0;)
+			if (um_app_stream_is_ours(w->open[k].stream) == ours &&
+			    (w->ends_known || um_app_stream_is_default(w->open[k].stream.handle)))
+				end_op(w, k);
 }
 
 void um_op_timer_start_op(struct um_op_timer *w, um_stream stream, uint32_t op)

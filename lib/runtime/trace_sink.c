@@ -5,6 +5,7 @@
 #include "io/umtrace.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 int um_trace_sink_open(struct um_trace_sink *t, const char *path, struct um_gpu *gpu, struct um_diag *diag)
@@ -44,7 +45,6 @@ static void finish(struct um_trace_sink *t)
 	um_vec_fini(&t->relaunch);
 	um_vec_fini(&t->ws);
 	um_vec_fini(&t->later);
-	um_vec_fini(&t->later_names);
 	memset(t, 0, sizeof *t);
 }
 
@@ -75,36 +75,29 @@ static const char **name_of(struct um_event *e)
 /* Keeps an event for after the held op. 0; -ENOMEM; -ENOSPC: too many. */
 static int keep(struct um_trace_sink *t, const struct um_event *e)
 {
-	struct um_trace_later l = {*e, SIZE_MAX};
-	const char **name = name_of(&l.event);
-	size_t n = name && *name ? strlen(*name) + 1 : 0;
+	struct um_event copy = *e;
+	const char **name = name_of(&copy);
 
 	if (t->later.n == UM_TRACE_SINK_LATER)
 		return -ENOSPC;
-	if (um_vec_reserve(&t->later, 1) || um_vec_reserve(&t->later_names, n))
+	if (um_vec_reserve(&t->later, 1) || (name && *name && !(*name = strdup(*name))))
 		return -ENOMEM;
-	if (n) {
-		l.name = t->later_names.n;
-		memcpy(t->later_names.at + l.name, *name, n);
-		t->later_names.n += n;
-	}
-	t->later.at[t->later.n++] = l;
+	t->later.at[t->later.n++] = copy;
 	return 0;
 }
 
-static int write_later(struct um_trace_sink *t)
+/* Writes the kept events unless `err`, of what comes before them, is set, and frees them. */
+static int write_later(struct um_trace_sink *t, int err)
 {
-	int err = 0;
+	for (struct um_event *e = t->later.at; e < t->later.at + t->later.n; e++) {
+		const char **name = name_of(e);
 
-	for (struct um_trace_later *l = t->later.at; l < t->later.at + t->later.n && !err; l++) {
-		const char **name = name_of(&l->event);
-
+		if (!err)
+			err = um_sink_feed(t->writer, e);
 		if (name)
-			*name = l->name == SIZE_MAX ? NULL : t->later_names.at + l->name;
-		err = um_sink_feed(t->writer, &l->event);
+			free((char *)(uintptr_t)*name);
 	}
 	um_vec_clear(&t->later);
-	um_vec_clear(&t->later_names);
 	return err;
 }
 
@@ -113,7 +106,6 @@ static int write_later(struct um_trace_sink *t)
 static int flush(struct um_trace_sink *t, um_stream stream)
 {
 	struct um_event e = {.kind = UM_EV_OP};
-	int err;
 	float ms;
 
 	if (!t->held)
@@ -125,8 +117,7 @@ static int flush(struct um_trace_sink *t, um_stream stream)
 	    !t->gpu->api->cudaEventElapsedTime(t->gpu, &ms, t->start, t->end) && ms >= 0)
 		t->op.cost.ns = (uint64_t)((double)ms * 1e6 + 0.5);
 	e.op = t->op;
-	err = um_sink_feed(t->writer, &e);
-	return err ? err : write_later(t);
+	return write_later(t, um_sink_feed(t->writer, &e));
 }
 
 /* Copies the op with its name and lists. */

@@ -21,11 +21,6 @@
 
 #define UM_TRACE_SINK_LATER 1024 /* events that wait for the end of an op */
 
-struct um_trace_later {
-	struct um_event event;
-	size_t name; /* of its copy; SIZE_MAX: none */
-};
-
 struct um_trace_sink {
 	struct um_sink *writer; /* NULL: nothing is written */
 	struct um_gpu *gpu; /* NULL: nothing is measured */
@@ -39,8 +34,7 @@ struct um_trace_sink {
 	UM_VEC(struct um_use) uses;
 	UM_VEC(struct um_tensor_id) relaunch;
 	UM_VEC(struct um_workspace) ws;
-	UM_VEC(struct um_trace_later) later; /* held: the events after the op */
-	UM_VEC(char) later_names;
+	UM_VEC(struct um_event) later; /* held: the events after the op; they own their names */
 };
 
 /* 0, or -errno and nothing is written. `gpu` NULL: times are those that the program gives. */

@@ -135,11 +135,12 @@ static void test_waiting(void)
 static um_stream pair[2]; /* of the pool below, numbers 0 and 1 */
 
 /* A pool with one region of 256 MiB and two streams that have had ops. */
-static void open_pair(struct um_arena_pool *a)
+static void open_pair_as(struct um_arena_pool *a, int ends_known)
 {
 	unsigned number;
 
 	setup(a);
+	a->streams.ends_known = ends_known;
 	for (int i = 0; i < 2; i++) {
 		gpu->api->cudaStreamCreateWithFlags(gpu, &pair[i], 0);
 		if (um_arena_pool_add_stream(a, pair[i], &number) || number != (unsigned)i)
@@ -147,6 +148,11 @@ static void open_pair(struct um_arena_pool *a)
 	}
 	records = syncs = 0;
 	sync_code = UM_CUDA_OK;
+}
+
+static void open_pair(struct um_arena_pool *a)
+{
+	open_pair_as(a, 0);
 }
 
 static uint64_t piece(struct um_arena_pool *a)
@@ -185,8 +191,7 @@ static void test_named(void)
 	is_int(records, 3, "the stream that a free names has its event at once");
 	um_arena_pool_fini(&a);
 
-	open_pair(&a);
-	a.streams.ends_known = 1;
+	open_pair_as(&a, 1);
 	used_by(&a, 1);
 	is_int(records, 2, "so have all of them where the ends of streams are known");
 	is_int((int)a.streams.due, 0, "nothing is left to do for their next ops");
@@ -310,8 +315,7 @@ static void test_lifetime(void)
 	is_int(syncs, 0, "the device is not waited for");
 	um_arena_pool_fini(&a);
 
-	open_pair(&a);
-	a.streams.ends_known = 1;
+	open_pair_as(&a, 1);
 	first = piece(&a);
 	um_arena_pool_free(&a, first, 200 * MIB, &(struct um_arena_pool_use){5, 1, UM_ARENA_POOL_ANY});
 	is_int(records, 2, "where the ends of streams are known, an event on each costs no wait");
