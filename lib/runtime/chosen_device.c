@@ -149,15 +149,10 @@ void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 
 static void measure_evictions(struct um_chosen_device *d, struct um_notices *notices)
 {
-	double link = d->profile.d2h * d->profile.eta, rate;
-	struct um_device_info info = {0};
+	double rate = um_evict_speed(d->gpu, &d->evicted);
 
-	um_device_info(d->gpu, &info);
-	if (info.standin)
-		return;
-	rate = um_evict_speed(d->gpu);
 	um_chosen_device_evicts_at(d, rate);
-	um_notices_log(notices, UMADV_LOG_INFO, "evictions reach %.1f GB/s, copies %.1f", rate / 1e9, link / 1e9);
+	um_notices_log(notices, UMADV_LOG_INFO, "evictions reach %.1f GB/s", rate / 1e9);
 }
 
 int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options, struct um_gpu *gpu,
@@ -182,13 +177,15 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 		return err;
 	d->real = d->gpu->caps.concurrent_managed && !d->gpu->caps.virtual_time;
 	set_budget(d, options, notices);
-	if (d->real && d->cuda)
+	if (d->real && d->cuda && !d->gpu->api->now) /* the stand-in's costs are known */
 		measure_evictions(d, notices);
 	return 0;
 }
 
 void um_chosen_device_close(struct um_chosen_device *d)
 {
+	if (d->evicted)
+		d->gpu->api->cudaFree(d->gpu, d->evicted);
 	if (d->gpu)
 		d->gpu->api->close(d->gpu);
 	d->gpu = NULL;

@@ -22,6 +22,7 @@ struct um_chosen_device {
 	int real; /* time is real, so that ops are measured */
 	int cuda; /* opened by um_device_open: errors may be sticky */
 	int profile_ignored; /* the profile named by UMADVISE_PROFILE cannot be read */
+	void *evicted; /* memory of the measurement of evictions, freed at close; NULL: none */
 	struct um_profile profile;
 	uint64_t budget;
 	/* The device has more memory than the requested budget, so its driver does not evict in time to keep the

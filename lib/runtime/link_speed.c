@@ -114,12 +114,11 @@ int um_link_speed(struct um_gpu *gpu, struct um_profile *p)
 	return 1;
 }
 
-double um_evict_speed(struct um_gpu *gpu)
+double um_evict_speed(struct um_gpu *gpu, void **memory)
 {
 	struct um_location here = um_on_device(gpu->caps.device);
 	struct test t;
-	double rate = 0;
-	float ms = 0, least = 0;
+	float ms = 0, least = UM_LINK_LIMIT_MS;
 	int err = test_begin(&t, gpu, UM_EVICT_BYTES);
 
 	/* The first eviction takes memory of the host, and any may be disturbed. */
@@ -127,10 +126,10 @@ double um_evict_speed(struct um_gpu *gpu)
 		err = timed_move(&t, here, t.bytes, &ms);
 		if (!err)
 			err = timed_move(&t, um_on_host(), UM_BLOCK_BYTES, &ms);
-		least = !round || ms < least ? ms : least;
+		least = ms < least ? ms : least;
 	}
+	*memory = t.lost ? NULL : t.memory;
+	t.memory = NULL;
 	test_end(&t);
-	if (!err && least > 0)
-		rate = (double)UM_EVICT_BYTES / ((double)least / 1e3);
-	return rate < SLOWEST / 10 || rate > FASTEST ? 0 : rate;
+	return err ? 0 : (double)UM_EVICT_BYTES / ((double)least / 1e3);
 }

@@ -8,7 +8,7 @@
  * The driver (580) makes prefetches to the host one after the other, whatever thread calls, and maps each page for the
  * CPU: on an H100 in a virtual machine that takes five times as long as the copy. So the rate of evictions is not the
  * link's.
- * Start path: prefetches of 64 or 8 MiB, which are freed again. They take some ms, at most UM_LINK_LIMIT_MS each.
+ * Start path: prefetches of 64 or 8 MiB. They take some ms, at most UM_LINK_LIMIT_MS each.
  */
 #ifndef UM_RUNTIME_LINK_SPEED_H
 #define UM_RUNTIME_LINK_SPEED_H
@@ -25,7 +25,8 @@
  * less than twice the bytes are free, or the limit has passed: then the memory stays allocated). */
 int um_link_speed(struct um_gpu *gpu, struct um_profile *p);
 
-/* Bytes/s of prefetches to the host, a block each, once the host has memory for them. 0: not measured, as above. */
-double um_evict_speed(struct um_gpu *gpu);
+/* Bytes/s of prefetches to the host, a block each, once the host has memory for them. 0: not measured, as above.
+ * `*memory`: UM_EVICT_BYTES on the host, or NULL, for a cudaFree where that may wait for all work of the device. */
+double um_evict_speed(struct um_gpu *gpu, void **memory);
 
 #endif

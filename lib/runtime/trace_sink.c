@@ -82,11 +82,13 @@ static int keep(struct um_trace_sink *t, const struct um_event *e)
 		return -ENOSPC;
 	if (um_vec_reserve(&t->later, 1) || (name && *name && !(*name = strdup(*name))))
 		return -ENOMEM;
+	if (copy.kind != UM_EV_ITER)
+		copy.free.tensor = NULL; /* it may be freed by then; also alloc's */
 	t->later.at[t->later.n++] = copy;
 	return 0;
 }
 
-/* Writes the kept events unless `err`, of what comes before them, is set, and frees them. */
+/* Frees the kept events, and writes them first, unless the op before them failed with `err`. */
 static int write_later(struct um_trace_sink *t, int err)
 {
 	for (struct um_event *e = t->later.at; e < t->later.at + t->later.n; e++) {
@@ -101,8 +103,8 @@ static int write_later(struct um_trace_sink *t, int err)
 	return err;
 }
 
-/* Writes the held op, with its time if that was measured, and what came after it. `stream`: named by the call;
- * UM_STREAM_NONE: none is. */
+/* Writes the held op, with its measured time if there is one, then the kept events. The call names `stream`, or none:
+ * UM_STREAM_NONE. */
 static int flush(struct um_trace_sink *t, um_stream stream)
 {
 	struct um_event e = {.kind = UM_EV_OP};

@@ -518,6 +518,11 @@ static int destroyed_handle(long arg)
 	return 0;
 }
 
+static const char *ending(int status)
+{
+	return status == CHILD_PASSED ? "returns" : status == CHILD_SKIPPED ? "is not there" : "ends the process";
+}
+
 /* Not among the cases: shows what is printed when one hangs. */
 static int hang(long unused)
 {
@@ -591,8 +596,7 @@ int main(int argc, char **argv)
 		run_case(c->name, c->title, c->run, size_mib);
 	run_case("T7", "order of discards", discard_order, 0);
 	for (long i = 0; only && wanted("T11") && i < 2 * ASKS; i++)
-		printf("# T11 %s: %s\n", asks[i % ASKS],
-		       child_run(limit_s, destroyed_handle, i) == CHILD_PASSED ? "returns" : "ends the process");
+		printf("# T11 %s: %s\n", asks[i % ASKS], ending(child_run(limit_s, destroyed_handle, i)));
 	if (only)
 		run_case("hang", "a gate that stays closed", hang, 0);
 	if (wanted("T9"))

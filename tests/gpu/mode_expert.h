@@ -102,7 +102,7 @@ struct mode_expert : mode {
 
 		return i < place[tensor].position.size() && place[tensor].position[i] <= now;
 	}
-	/* No op reads its content any more, and it is not what comes out in the end. */
+	/* The next op that uses the tensor overwrites it. After the last op that is run, the content is a result. */
 	bool dead(int tensor) const
 	{
 		size_t i = next_use(place[tensor], now);
