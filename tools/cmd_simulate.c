@@ -6,6 +6,7 @@
 #include "output.h"
 #include "play_args.h"
 #include "play_export.h"
+#include "ranks.h"
 #include "simulate_out.h"
 #include "slower.h"
 #include "tool.h"
@@ -299,6 +300,8 @@ static int run(int argc, char **argv)
 
 	if (code != ARGS_GO_ON)
 		return code;
+	if (a.ranks)
+		return ranks_main(&a);
 	if (a.slower >= 0)
 		return slower_main(&a, 1);
 	um_plan_init(&plan);
@@ -336,10 +339,11 @@ const struct tool_verb verb_simulate = {
 		 "served; in and out, copied to the device and to the host; stall, time beyond the operations' own; "
 		 "hints; peak, most bytes resident at once; from, the first iteration with hints, counted from 0.",
 	.options = play_options,
-	.modes = PLAY_SIMULATE,
+	.modes = PLAY_SIMULATE | PLAY_RANKS,
 	.tail = "Examples:\n"
 		"  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.25,1.5,2\n"
 		"  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead -f "
 		"csv\n"
-		"  umadvise simulate vgg16.umtrace.gz --profile 1080ti --at-most-slower 1%\n",
+		"  umadvise simulate vgg16.umtrace.gz --profile 1080ti --at-most-slower 1%\n"
+		"  umadvise simulate gpt2.umtrace.gz --ranks 8 --oversubscribe 4 --collective ring,50GB/s\n",
 };

@@ -78,20 +78,36 @@ static const char *read_slower(void *args, const char *text)
 	return *end ? text : NULL;
 }
 
+/* "ring,25e9" or "ring,25GB/s"; a plain number is in bytes per second. */
+static const char *read_collective(void *args, const char *text)
+{
+	struct play_args *a = args;
+	char *end;
+
+	if (strncmp(text, "ring,", 5) != 0)
+		return text;
+	a->ring = strtod(text + 5, &end);
+	if (strcmp(end, "GB/s") == 0) {
+		a->ring *= 1e9;
+		end += 4;
+	}
+	return *end || !(a->ring >= 1e6 && a->ring <= 1e15) ? text : NULL;
+}
+
 #define AT(field) offsetof(struct play_args, field)
 #define PLAYS (PLAY_SIMULATE | PLAY_PLAN)
-#define ALL_PLAYS (PLAYS | PLAY_LEAST)
+#define ALL_PLAYS (PLAYS | PLAY_LEAST | PLAY_RANKS)
 #define DRAWS (PLAY_PLAN | PLAY_SHOW)
 
 const struct arg play_options[] = {
 	ARG_PROFILE(AT(profile_name), ALL_PLAYS),
 	ARG(ARG_TEXT, "show-profile", PLAY_SIMULATE, AT(show_profile), "NAME|FILE", .word = args_profile_name,
 	    .help = "print all constants of a device as a profile, each with its source, and end"),
-	ARG(ARG_READ, "oversubscribe", PLAYS, 0, "R,...", .read = read_ratios,
+	ARG(ARG_READ, "oversubscribe", PLAYS | PLAY_RANKS, 0, "R,...", .read = read_ratios,
 	    .expected = "ratios from 0.01 to 1000, 16 at most",
 	    .help = "device memory is (most bytes alive at once, of those that ops use) / R; simulate accepts "
 		    "several"),
-	ARG_BUDGET(AT(budget), PLAYS, 2 << 20, "device memory (default: the profile's)"),
+	ARG_BUDGET(AT(budget), PLAYS | PLAY_RANKS, 2 << 20, "device memory (default: the profile's)"),
 	ARG(ARG_READ, "strategy", ALL_PLAYS, 0, "S,...", .read = read_strategies, .word = strategy_name,
 	    .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of --list-strategies",
 	    .help = "simulate: infinite (unlimited memory), on-demand (page faults only), prefetch-on-use (each "
@@ -109,10 +125,11 @@ const struct arg play_options[] = {
 	ARG(ARG_COUNT, "plan-time", ALL_PLAYS, AT(plan_ms), "MS", .least = 1, .most = 3600000,
 	    .expected = "milliseconds",
 	    .help = "time for each search for a better plan (default: a fixed effort, some 50 ms for 2,000 ops)"),
-	ARG(ARG_CHOICE, "evict", PLAY_SIMULATE | PLAY_LEAST, AT(evict), "POLICY", .words = "auto library driver",
+	ARG(ARG_CHOICE, "evict", PLAY_SIMULATE | PLAY_LEAST | PLAY_RANKS, AT(evict), "POLICY",
+	    .words = "auto library driver",
 	    .help = "library: prefetch blocks to the host in advance; driver: let the driver evict them when memory is "
 		    "needed; auto (default): the faster one according to the profile"),
-	ARG(ARG_CHOICE, "pattern", PLAY_SIMULATE | PLAY_LEAST, AT(pattern), "PATTERN",
+	ARG(ARG_CHOICE, "pattern", PLAY_SIMULATE | PLAY_LEAST | PLAY_RANKS, AT(pattern), "PATTERN",
 	    .words = "each library narrow wide",
 	    .help = "how kernels touch missing memory: library (tiles of matrix products), narrow (one region at a "
 		    "time) or wide (all regions at once); each (default): on-demand with each of them, the least and "
@@ -138,12 +155,25 @@ const struct arg play_options[] = {
 	    .help = "in place of one budget: the least memory with which an iteration takes at most PERCENT longer "
 		    "than with all data resident, and the least that the bound allows; plan: by the plan's own time, "
 		    "simulate: as played; more than one trace and strategy may be given (default: lookahead)"),
+	ARG(ARG_COUNT, "ranks", PLAY_RANKS, AT(ranks), "N", .least = 1, .most = 4096, .expected = "a number of GPUs",
+	    .help = "data-parallel training of the recorded batch on 1, 2, 4 ... N GPUs: memory and time of a step, "
+		    "GPU-hours, and the smallest number of GPUs whose step takes at most 10 % (--at-most-slower) "
+		    "longer than with all data resident; --oversubscribe is that of one GPU"),
+	ARG(ARG_READ, "collective", PLAY_RANKS, 0, "ring,RATE", .read = read_collective,
+	    .expected = "ring,RATE with bytes per second or GB/s, from 0.001 GB/s on",
+	    .help = "with --ranks: gradients are reduced in a ring, RATE through each GPU (default: the rate of the "
+		    "profile's link to the device)"),
+	ARG(ARG_COUNT, "per-link", PLAY_RANKS, AT(per_link), "N", .least = 1, .most = 4096,
+	    .expected = "a number of GPUs",
+	    .help = "with --ranks: so many GPUs share a link to the host, each has its part (default: 1)"),
 	ARG(ARG_FLAG, "per-iteration", PLAY_SIMULATE, AT(per_iteration), NULL,
 	    .help = "also show each iteration: sources of its hints, and whether it was faster than on-demand"),
 	ARG(ARG_TEXT, "export", PLAY_SIMULATE, AT(export), "FILE", .writes = 1,
 	    .help = "write the run as an export of Nsight Systems (SQLite) for umadvise report, or, if the name "
 		    "ends in .json or .json.gz, for Perfetto and chrome://tracing; needs one trace, one strategy "
 		    "and one budget"),
+	ARG(ARG_TEXT, "svg", PLAY_RANKS, AT(svg), "FILE", .writes = 1,
+	    .help = "with --ranks: also draw time and GPU-hours by the number of GPUs"),
 	ARG(ARG_TEXT, "svg", DRAWS, AT(svg), "FILE", .writes = 1,
 	    .help = "also draw residency, ops and copies of a steady iteration"),
 	ARG(ARG_TEXT, "timeline", DRAWS, AT(timeline), "FILE", .writes = 1,
@@ -154,7 +184,8 @@ const struct arg play_options[] = {
 		    "and reason"),
 	ARG(ARG_FLAG, "diff", PLAY_DIFF, AT(diff), NULL,
 	    .help = "compare two plans for the same iteration: evictions that differ"),
-	ARG_FORMAT(AT(format), PLAY_SIMULATE | PLAY_LEAST, "table json csv", "table (default), json or csv"),
+	ARG_FORMAT(AT(format), PLAY_SIMULATE | PLAY_LEAST | PLAY_RANKS, "table json csv",
+		   "table (default), json or csv"),
 	ARG_FORMAT(AT(format), PLAY_PLAN | PLAY_SHOW | PLAY_DIFF | PLAY_LEAST, "table json csv",
 		   "table (default) or json, of --show, --diff, --at-most-slower and the lists; csv, of "
 		   "--at-most-slower"),
@@ -172,6 +203,10 @@ static int check(const struct play_args *a)
 {
 	if (!a->n_traces)
 		return usage_error(a, "no trace given: expected umtrace files");
+	if (!a->ranks && (a->ring > 0 || a->per_link || (a->svg && strcmp(a->verb, "simulate") == 0)))
+		return usage_error(a, "--collective, --per-link and --svg: expected --ranks with them");
+	if (a->ranks && (a->n_traces > 1 || a->n_ratios > 1))
+		return usage_error(a, "--ranks: expected one trace and at most one --oversubscribe");
 	if (a->budget && a->n_ratios)
 		return usage_error(a, "--budget and --oversubscribe both given: expected one of them");
 	if (a->export && (a->n_traces > 1 || a->n_strategies > 1 || a->n_ratios > 1 || a->plan))
@@ -209,9 +244,12 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 		return args_only(verb, &found, a->show ? PLAY_SHOW : PLAY_DIFF, a->show ? "--show" : "--diff")
 			       ? ARGS_GO_ON
 			       : TOOL_USAGE;
-	if (a->slower >= 0 && !a->chosen)
+	if ((a->slower >= 0 || a->ranks) && !a->chosen)
 		read_strategies(a, "lookahead");
-	code = a->slower >= 0 && !args_only(verb, &found, PLAY_LEAST, "--at-most-slower") ? TOOL_USAGE : check(a);
+	if (a->ranks && !args_only(verb, &found, PLAY_RANKS, "--ranks"))
+		return TOOL_USAGE;
+	code = a->slower >= 0 && !a->ranks && !args_only(verb, &found, PLAY_LEAST, "--at-most-slower") ? TOOL_USAGE
+												       : check(a);
 	if (code != ARGS_GO_ON)
 		return code;
 	code = tool_profile(verb->name, a->profile_name, &a->profile);

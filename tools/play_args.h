@@ -30,6 +30,9 @@ struct play_args {
 	double jitter_percent; /* negative: not given */
 	struct um_jitter jitter;
 	double slower; /* --at-most-slower, per cent; negative: not given */
+	uint64_t ranks; /* --ranks; 0: not given */
+	uint64_t per_link; /* --per-link */
+	double ring; /* --collective, bytes per second; 0: not given */
 	int per_iteration;
 	int pattern; /* --pattern: 0 each, otherwise the pattern + 1 */
 	int bound; /* --bound */
@@ -37,7 +40,7 @@ struct play_args {
 	double bound_time; /* its time limit, seconds */
 	enum play_format format;
 	const char *output; /* -o, or NULL */
-	const char *svg; /* plan: file of the drawing, or NULL */
+	const char *svg; /* plan, and simulate --ranks: file of the drawing, or NULL */
 	const char *timeline; /* plan: file of the timeline, or NULL */
 	int show, diff; /* plan: show or compare plan files */
 	const char *export; /* simulate: file of the exported run, or NULL */
@@ -47,7 +50,7 @@ struct play_args {
 };
 
 /* Modes of play_options. */
-enum { PLAY_SIMULATE = 1, PLAY_PLAN = 2, PLAY_SHOW = 4, PLAY_DIFF = 8, PLAY_LEAST = 16 };
+enum { PLAY_SIMULATE = 1, PLAY_PLAN = 2, PLAY_SHOW = 4, PLAY_DIFF = 8, PLAY_LEAST = 16, PLAY_RANKS = 32 };
 extern const struct arg play_options[];
 
 /* Reads the command line: ARGS_GO_ON or the exit code. --show and --diff exclude options of other modes. */

@@ -56,6 +56,10 @@ int um_trace_load(struct um_trace **out, const char *path, struct um_diag *diag)
 int um_trace_load_mem(struct um_trace **out, const void *data, size_t bytes, struct um_diag *diag);
 int um_trace_load_capped(struct um_trace **out, const void *data, size_t bytes, const struct um_trace_caps *caps,
 			 struct um_diag *diag);
+/* A trace of the events that `feed` passes to the sink, with the header of `from` and marked as that is. 0 or what
+ * `feed` returned. */
+int um_trace_derive(struct um_trace **out, const struct um_trace *from, int (*feed)(void *user, struct um_sink *to),
+		    void *user);
 void um_trace_free(struct um_trace *t);
 const struct um_umtrace_header *um_trace_header(const struct um_trace *t);
 size_t um_trace_length(const struct um_trace *t);

@@ -50,6 +50,10 @@ each "simulate, evictions left to the driver" simulate "$tmp/chain.umtrace" --ov
 	--strategy lookahead --evict driver
 each "simulate, a driver that learns" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 \
 	--iterations 3 --strategy deepum
+sed 's/"name":"a5","role":"act"/"name":"a5","role":"grad"/' "$tmp/chain.umtrace" >"$tmp/gradient.umtrace"
+each "simulate, several GPUs" simulate "$tmp/gradient.umtrace" --ranks 2 --oversubscribe 1.5 --iterations 3 \
+	-o "$tmp/out.txt" --svg "$tmp/out.svg"
+is "$(ls "$tmp"/out.svg?* "$tmp"/out.txt?* 2>/dev/null)" "" "no half drawing is left behind"
 each "plan" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 4 -o "$tmp/out.umplan"
 is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "no half plan is left behind"
 # With an access of the CPU there is no linear program, whose solver does not survive.

@@ -178,6 +178,30 @@ int um_trace_load_capped(struct um_trace **out, const void *data, size_t bytes, 
 	return trace_done(t, um_umtrace_read_mem(data, bytes, &t->sink, &t->header, diag), out);
 }
 
+/* 0 or -ENOMEM. */
+static int copy_text(char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
+int um_trace_derive(struct um_trace **out, const struct um_trace *from, int (*feed)(void *user, struct um_sink *to),
+		    void *user)
+{
+	struct um_trace *t = trace_new(NULL, "memory");
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	err = copy_text(&t->header.source, from->header.source);
+	if (!err)
+		err = copy_text(&t->header.workload, from->header.workload);
+	if (!err)
+		err = feed(user, &t->sink);
+	t->inserted = from->inserted;
+	return trace_done(t, err, out);
+}
+
 void um_trace_free(struct um_trace *t)
 {
 	if (!t)
