@@ -250,14 +250,50 @@ static int table_allocations(FILE *to, const json_t *list)
 	return table_write(&t, to);
 }
 
+static int is_idle(const json_t *o)
+{
+	static const char *const figures[] = {
+		"kernels",	     "copies", "host_functions", "managed_peak_bytes", "device_peak_bytes",
+		"pinned_peak_bytes", "hints",  "hints_refused",
+	};
+
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		if (num(o, figures[i]))
+			return 0;
+	return 1;
+}
+
+/* Profilers and launchers call cuInit in processes of their own. */
+static void table_idle(FILE *to, const struct reports *r, int n_idle)
+{
+	char list[2048] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < r->n && n < sizeof list - 1; i++) {
+		int ended = json_is_true(json_object_get(r->at[i], "ended"));
+
+		if (is_idle(r->at[i]))
+			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s%s", n ? ", " : "",
+					      tool_text(str(r->at[i], "program")), ended ? "" : " (no last report)");
+	}
+	fputc('\n', to);
+	table_wrapf(to, 0, 2, "%d other process%s did no work on the device: %s", n_idle, n_idle == 1 ? "" : "es",
+		    list);
+}
+
 static int table(FILE *to, const struct reports *r)
 {
-	int err = 0;
+	int err = 0, idle = 0, all;
 
-	for (int i = 0; i < r->n && !err; i++) {
+	for (int i = 0; i < r->n; i++)
+		idle += is_idle(r->at[i]);
+	all = idle == r->n;
+	for (int i = 0, shown = 0; i < r->n && !err; i++) {
 		const json_t *o = r->at[i];
 
-		fprintf(to, "%s%s", i ? "\n" : "", paint(PAINT_HEADING));
+		if (!all && is_idle(o))
+			continue;
+		fprintf(to, "%s%s", shown++ ? "\n" : "", paint(PAINT_HEADING));
 		table_wrapf(to, 0, 2, "%s on %s (simulated), %.1f MiB of device memory, CUDA %s:%s",
 			    tool_text(str(o, "program")), tool_text(str(o, "profile")), mib(o, "memory_bytes"),
 			    tool_text(str(o, "cuda")), paint(PAINT_OFF));
@@ -267,6 +303,8 @@ static int table(FILE *to, const struct reports *r)
 		if (!err)
 			err = table_allocations(to, json_object_get(o, "top_allocations"));
 	}
+	if (idle && !all)
+		table_idle(to, r, idle);
 	return err;
 }
 

@@ -49,6 +49,12 @@ is "$(figures hints hints_refused copies copied_h2d_bytes device_peak_bytes pinn
 	"1 1 1 1048576 1048576 1048576 4194304" "hints and copies are counted"
 ok "two processes of a program are run" json sh -c "$app start alloc; $app start; true"
 is "$(figure program | paste -sd ' ')" "app app" "each process has a report"
+dryrun sh -c "$app start; $app start alloc; $app start _exit=0" >"$tmp/o" 2>"$tmp/e"
+is "$(grep -c '^app on' "$tmp/e") $(tail -n 1 "$tmp/e")" \
+	"1 2 other processes did no work on the device: app, app (no last report)" \
+	"processes that did no work share a line of the table"
+dryrun sh -c "$app start; $app start" >"$tmp/o" 2>"$tmp/e"
+is "$(grep -c '^app on' "$tmp/e")" 2 "where none did any work each has its table"
 ok "a child of fork runs" json "$app" start alloc fork launch sync
 is "$(figures program kernels ended)" "app 1 true" "a child of fork has no report"
 cp "$tmp/r.json" "$tmp/a.json"
