@@ -75,9 +75,14 @@ int um_settings_quiet(void)
 	return quiet;
 }
 
-/* A profiler sets NVTX's variable when it starts the program, after the tool has. Calls nothing of CUDA. */
+/* The tool has set NVTX's variable to this library. If it names another one, a profiler that the tool started set it
+ * for the program: that one comes next, not the one before the tool. Calls nothing of CUDA. */
 __attribute__((constructor)) static void take_nvtx(void)
 {
+	const char *path = um_variable_get("UMADVISE_ITERATION") ? um_variable_get("NVTX_INJECTION64_PATH") : NULL;
+
+	if (path && !strstr(path, "libumadvise-preload.so"))
+		unsetenv("UMADVISE_NVTX_NEXT");
 	um_nvtx_listen();
 }
 

@@ -61,6 +61,15 @@ like "$(cat "$tmp/err")" "hints in [0-9]+ of 5 iterations" "--iteration: each ra
 run 96MiB --iteration 'step *[02468]' env NVTX_INJECTION64_PATH="$tmp/none.so" "$tmp/app" plain >/dev/null
 like "$(cat "$tmp/err")" "hints in [0-9]+ of 5 iterations" \
 	"--iteration: so it is where a profiler has set NVTX's variable after the tool"
+spy=$(cd "$top_builddir/tests/runtime/.libs" 2>/dev/null && pwd)/nvtx_spy.so
+if [ -e "$spy" ]; then
+	NVTX_INJECTION64_PATH=$tmp/none.so run 96MiB --iteration 'step *[02468]' \
+		env NVTX_INJECTION64_PATH="$spy" NVTX_SPY="$tmp/spied" "$tmp/app" plain >/dev/null
+	like "$(cat "$tmp/err")" "hints in [0-9]+ of 5 iterations" "--iteration: so it is where another was set before"
+	is "$(grep -c 'domain [0-9]* umadvise$' "$tmp/spied")" 1 "--iteration: calls are passed on to the latest"
+else
+	skip 2 "no tool for NVTX was built"
+fi
 run 96MiB --iteration 'step *' --plan "$tmp/p.umplan" "$tmp/app" plain >/dev/null
 cold=$(field device_ns)
 run 96MiB --iteration 'step *' --plan "$tmp/p.umplan" "$tmp/app" plain >/dev/null
