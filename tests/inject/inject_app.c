@@ -6,7 +6,8 @@
  *     inject_app compute WAY [SUM] a computation that outgrows the device; WAY: how launches are made and found. With
  *                                  SUM, 9 is the exit status if the result is another one
  *
- * Built with -DLINKED it is linked with the driver, with -DOWN_DLSYM it has a dlsym of its own.
+ * Built with -DLINKED it is linked with the driver, with -DOWN_DLSYM it has a dlsym of its own, with -DRANGES its steps
+ * are NVTX ranges.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,6 +18,10 @@
 #include <sys/wait.h>
 #include <umadvise_dryrun.h>
 #include <unistd.h>
+
+#ifdef RANGES
+#include <nvtx3/nvToolsExt.h>
+#endif
 
 typedef int (*resolver)(const char *, void **, int, unsigned long long, int *);
 
@@ -165,9 +170,19 @@ struct job {
 
 static void steps(struct job *j, void *function, const uint64_t *at, void *stream)
 {
-	for (unsigned s = 0; s < j->steps; s++)
+	for (unsigned s = 0; s < j->steps; s++) {
+#ifdef RANGES
+		char name[20];
+
+		snprintf(name, sizeof name, "step %u", s);
+		nvtxRangePushA(name);
+#endif
 		for (unsigned i = 0; i < j->arrays; i++)
 			must(launch(function, at[i], at[(i + 1) % j->arrays], i, stream), "launch");
+#ifdef RANGES
+		nvtxRangePop();
+#endif
+	}
 }
 
 static void *compute(void *arg)
