@@ -77,8 +77,7 @@ static int read_args(struct run *r, int argc, char **argv)
 static int find_library(struct run *r)
 {
 	static const char *const places[] = {"../lib/inject/.libs/libumadvise-preload.so",
-					     "../../lib/inject/.libs/libumadvise-preload.so",
-					     "../lib/libumadvise/libumadvise-preload.so", NULL};
+					     "../../lib/inject/.libs/libumadvise-preload.so", NULL};
 
 	if (!program_part(places, "libumadvise-preload.so", r->library)) {
 		tool_say("run", "the library to preload is not installed (%s)", UM_PKGLIBDIR "/libumadvise-preload.so");
@@ -93,8 +92,7 @@ static int find_library(struct run *r)
 
 static void find_python(struct run *r)
 {
-	static const char *const places[] = {"../python/sitecustomize.py", "../../python/sitecustomize.py",
-					     "../lib/libumadvise/python/sitecustomize.py", NULL};
+	static const char *const places[] = {"../python/sitecustomize.py", "../../python/sitecustomize.py", NULL};
 
 	if (program_part(places, "python/sitecustomize.py", r->python))
 		*strrchr(r->python, '/') = 0;

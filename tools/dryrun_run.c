@@ -28,8 +28,7 @@ static sigset_t mask; /* before the directory existed */
 
 int dryrun_find_driver(struct dryrun *d)
 {
-	static const char *const places[] = {"../standin/libcuda.so.1", "../../standin/libcuda.so.1",
-					     "../lib/libumadvise/libumadvise-standin.so", NULL};
+	static const char *const places[] = {"../standin/libcuda.so.1", "../../standin/libcuda.so.1", NULL};
 
 	if (program_part(places, "libumadvise-standin.so", d->driver))
 		return 0;

@@ -80,6 +80,13 @@ int program_part(const char *const *places, const char *installed, char *out)
 		if (realpath(try, out))
 			return 1;
 	}
+	/* The installed tree may have been moved as a whole. */
+	if (n > 0 && !strncmp(UM_PKGLIBDIR, UM_PREFIX "/", sizeof UM_PREFIX)) {
+		snprintf(try, sizeof try, "%.*s/..%s/%s", (int)(strrchr(here, '/') - here), here,
+			 &UM_PKGLIBDIR[sizeof UM_PREFIX - 1], installed);
+		if (realpath(try, out))
+			return 1;
+	}
 	snprintf(try, sizeof try, "%s/%s", UM_PKGLIBDIR, installed);
 	return realpath(try, out) != NULL;
 }

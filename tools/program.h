@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #ifndef UM_PKGLIBDIR
+#define UM_PREFIX "/usr/local"
 #define UM_PKGLIBDIR "/usr/local/lib/libumadvise"
 #endif
 
@@ -25,7 +26,7 @@ int program_find(const char *verb, const char *variable, const char *name, char 
 int program_become(const char *verb, const char *path, char **argv);
 
 /* Finds a file of this package: at one of `places` (relative to the tool's folder, NULL at the end), or by its
- * installed name. `out`: PATH_MAX bytes. 1, or 0: it is not there. */
+ * installed name, beside the tool or where it was configured to be. `out`: PATH_MAX bytes. 1, or 0: it is not there. */
 int program_part(const char *const *places, const char *installed, char *out);
 
 /* A program may change its folder, so names that it gets are made absolute. A heap string, or NULL. */
