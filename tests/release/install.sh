@@ -40,25 +40,7 @@ fi
 installed '*/bash-completion/completions/umadvise' "the completion for bash"
 is "$(cd "$dest" && find . -name 'um_*' -o -name 'libum.*' -o -path '*/include/*/*')" "" "nothing private is installed"
 
-cat >"$tmp/use.c" <<'END'
-#include <stdio.h>
-#include <umadvise.h>
-
-int main(void)
-{
-	struct umadv_options o;
-	struct umadv *adv;
-	void *p;
-
-	umadv_options_init(&o);
-	o.device = UMADV_DEVICE_SIM;
-	if (umadv_open(&adv, &o) || umadv_alloc(adv, &p, 1 << 20, "x", UMADV_OTHER))
-		return 1;
-	umadv_close(adv);
-	puts(umadv_version());
-	return 0;
-}
-END
+consumer=$top_srcdir/tests/release/consumer
 version=$(sed -n 's/^Version: //p' "$libdir/pkgconfig/umadvise.pc")
 # The prefix is moved below DESTDIR for ours alone; zlib and jansson are the system's.
 pc() {
@@ -71,10 +53,10 @@ if ! command -v "${PKG_CONFIG:-pkg-config}" >/dev/null; then
 else
 	is "$(pc --modversion umadvise)" "$version" "pkg-config finds it"
 	# shellcheck disable=SC2046,SC2086 # lists of flags
-	shared() { $CC $SANITIZE -o "$tmp/shared" "$tmp/use.c" $(pc --cflags --libs umadvise); }
+	shared() { $CC $SANITIZE -o "$tmp/shared" "$consumer/use.c" $(pc --cflags --libs umadvise); }
 	# shellcheck disable=SC2046,SC2086
 	static() {
-		$CC $SANITIZE -o "$tmp/static" "$tmp/use.c" \
+		$CC $SANITIZE -o "$tmp/static" "$consumer/use.c" \
 			$(pc --cflags --libs --static umadvise | sed 's/-lumadvise/-l:libumadvise.a/')
 	}
 	if [ -e "$libdir/libumadvise.so" ]; then
@@ -91,18 +73,6 @@ else
 	fi
 fi
 
-mkdir "$tmp/cmake"
-cat >"$tmp/cmake/CMakeLists.txt" <<'END'
-cmake_minimum_required(VERSION 3.10)
-project(use C)
-find_package(umadvise 7.0 QUIET)
-if(umadvise_FOUND)
-	message(FATAL_ERROR "asked for 7.0, got ${umadvise_VERSION}")
-endif()
-find_package(umadvise 0.1 REQUIRED)
-add_executable(use ../use.c)
-target_link_libraries(use PRIVATE umadvise::umadvise)
-END
 # CMake takes a compiler with options as a list, and what stands before the compiler as a launcher.
 with_cmake() { # FOLDER COMPILER...
 	local folder=$tmp/cmake/$1 launcher=
@@ -111,7 +81,7 @@ with_cmake() { # FOLDER COMPILER...
 		launcher+=${launcher:+;}$1
 		shift
 	done
-	CFLAGS=$SANITIZE cmake -S "$tmp/cmake" -B "$folder" -DCMAKE_PREFIX_PATH="$dest$prefix" \
+	CFLAGS=$SANITIZE cmake -S "$consumer" -B "$folder" -DCMAKE_PREFIX_PATH="$dest$prefix" \
 		-DCMAKE_C_COMPILER="$(IFS=';' && echo "$*")" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" &&
 		cmake --build "$folder"
 }
