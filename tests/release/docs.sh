@@ -77,7 +77,8 @@ is "$header" "$version" "the header and configure agree on the version"
 like "$(head -n 1 NEWS)" "^$version" "NEWS begins with it"
 
 scripts() {
-	printf '%s\n' quickstart bootstrap .ci/run share/bash-completion/completions/umadvise
+	printf '%s\n' quickstart bootstrap .ci/run share/bash-completion/completions/umadvise \
+		debian/tests/consumer debian/tests/tool
 	find tests bench -name '*.sh'
 }
 if command -v shellcheck >/dev/null; then

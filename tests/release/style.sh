@@ -14,7 +14,8 @@ sources() { # TREE: what is written by hand here
 			\( -name '*.[ch]' -o -name '*.sh' -o -name '*.inc' -o -name '*.m4' -o -name '*.map' \
 			-o -name '*.cmake*' -o -path 'bench/*.py' -o -path bench/papers -o -path bench/strategies \) \
 			! -path 'tests/data/*' ! -name 'libtool.m4' ! -name 'lt*.m4' 2>/dev/null
-		for f in configure.ac Makefile.am bootstrap quickstart .ci/run; do
+		for f in configure.ac Makefile.am bootstrap quickstart .ci/run debian/rules debian/symbols.awk \
+			debian/tests/consumer debian/tests/tool; do
 			[ ! -e "$f" ] || echo "$f"
 		done
 	} | LC_ALL=C sort)
