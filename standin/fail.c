@@ -4,6 +4,7 @@
  */
 #include "standin/standin.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* --- injected faults ---------------------------------------------------------------------------------------------- */
@@ -81,13 +82,20 @@ int um_standin_unsupported(const char *what)
 }
 
 static _Thread_local const char *entered; /* the thread's latest call */
+static _Atomic uint64_t calls;
 
 int um_standin_enter(const char *name)
 {
 	int err = um_standin_fail(name);
 
 	entered = name;
+	atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
 	return err ? err : um_standin() ? UM_CUDA_OK : UM_CU_NOT_INITIALIZED;
+}
+
+uint64_t um_standin_calls(void)
+{
+	return atomic_load_explicit(&calls, memory_order_relaxed);
 }
 
 void um_standin_no_stream(void)

@@ -24,6 +24,7 @@
  *     event.c     events
  *     capture.c   capture
  *     graph.c     graphs: nodes, an order; graph_node.c builds and queries them, graph_exec.c runs them
+ *     host_call.c host functions in stream order
  *     worker.c    helper threads of the program, run in simulated time
  *
  * Settings come from the environment, as `umadvise dryrun` sets it:
@@ -136,6 +137,7 @@ const char *um_item_find(const char *list, const char *name);
 
 /* First in every entry: an injected error, or the lack of a device. CUDA error code. */
 int um_standin_enter(const char *name);
+uint64_t um_standin_calls(void); /* so far, of all threads */
 
 /* A call names a stream that does not exist: with that hazard, reports it and ends the process. */
 void um_standin_no_stream(void);
@@ -156,6 +158,11 @@ struct um_function {
 	int shared; /* bytes of dynamic shared memory allowed */
 	void (*host)(void **args, const unsigned grid[3], const unsigned block[3]); /* stands for it, or NULL */
 };
+
+/* --- host_call.c -------------------------------------------------------------------------------------------------- */
+
+/* Enqueues a host function. CUDA error code. */
+int um_standin_call(um_stream stream, void (*fn)(void *arg), void *arg);
 
 /* --- workers of the program (worker.c): as in standin_table.h ----------------------------------------------------- */
 

@@ -111,7 +111,7 @@ int um_work_run(um_stream stream, const struct um_work *w, int wait)
 	case UM_WORK_SET:
 		return set_run(gpu, stream, w);
 	case UM_WORK_HOST:
-		return um_sim_call(gpu, stream, w->host.fn, w->host.arg);
+		return um_standin_call(stream, w->host.fn, w->host.arg);
 	case UM_WORK_RECORD:
 		err = gpu->api->cudaEventRecord(gpu, ((struct um_cuda_event *)w->event)->sim, stream);
 		break;
@@ -423,7 +423,7 @@ UM_CALL(cuStreamAddCallback, void *stream, void (*fn)(void *stream, int status, 
 	if (!c)
 		return UM_CUDA_NO_MEMORY;
 	*c = (struct callback){stream, fn, arg};
-	err = um_sim_call(um_standin()->gpu, sim, callback_run, c);
+	err = um_standin_call(sim, callback_run, c);
 	if (err)
 		free(c);
 	return err;

@@ -5,12 +5,16 @@
  *     standin_app ask NAME@VERSION...     how each name is answered
  *     standin_app call NAME N             calls an unknown function N times
  *     standin_app run                     loads PTX and runs a kernel
+ *     standin_app wait                    makes no call until a host function has run
  *     standin_app image FILE KERNEL VAR   what is in an image
  */
 #include <dlfcn.h>
+#include <semaphore.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <umadvise_dryrun.h>
 
 static int (*find)(const char *, void **, int, unsigned long long, int *);
@@ -44,6 +48,36 @@ static int begin(void)
 	if (!err)
 		err = CALL("cuDevicePrimaryCtxRetain", 7000, (void **, int))(&context, 0);
 	return err ? err : CALL("cuCtxSetCurrent", 4000, (void *))(context);
+}
+
+static void post(void *sem)
+{
+	sem_post(sem);
+}
+
+/* A host function behind a fill, and one behind that, each waited for without a call. */
+static int wait_for_host(void)
+{
+	void *stream = NULL;
+	uint64_t p;
+	sem_t sem;
+
+	sem_init(&sem, 0, 0);
+	printf("begin %d\n", begin());
+	if (CALL("cuStreamCreate", 2000, (void **, unsigned))(&stream, 1) ||
+	    CALL("cuMemAlloc", 3020, (uint64_t *, size_t))(&p, 1 << 20))
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		struct timespec until;
+
+		CALL("cuMemsetD8Async", 3020, (uint64_t, unsigned char, size_t, void *))(p, 1, 1 << 20, stream);
+		if (CALL("cuLaunchHostFunc", 10000, (void *, void (*)(void *), void *))(stream, post, &sem))
+			return 1;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 20;
+		puts(sem_timedwait(&sem, &until) ? "waited in vain" : "called");
+	}
+	return 0;
 }
 
 static void ask(const char *what)
@@ -159,6 +193,8 @@ int main(int argc, char **argv)
 		printf("begin %d\n", err);
 	if (err)
 		return 1;
+	if (!strcmp(argv[1], "wait"))
+		return wait_for_host();
 	if (!strcmp(argv[1], "run"))
 		return run();
 	if (!strcmp(argv[1], "image") && argc == 5)

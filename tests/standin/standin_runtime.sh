@@ -10,7 +10,7 @@ here=$(cd "$top_builddir/standin" 2>/dev/null && pwd)
 [ -e "$here/libcuda.so.1" ] || skip_all "the stand-in driver was not built"
 # shellcheck disable=SC2086 # CC and flags are lists
 $CC $SANITIZE -std=c11 -D_GNU_SOURCE -I"$top_srcdir/include" -o "$tmp/app" \
-	"$top_srcdir/tests/standin/standin_app.c" -ldl ||
+	"$top_srcdir/tests/standin/standin_app.c" -pthread -ldl ||
 	skip_all "no program can be built"
 under() { LD_LIBRARY_PATH=$here "$@"; }
 app() { under "$tmp/app" "$@" 2>"$tmp/err"; }
@@ -75,6 +75,10 @@ is "$(UMADVISE_DRYRUN_FAIL=cuLaunchKernel:3:700 app run | grep buffer)" "in a bu
 	"the injected error is returned at the third call"
 is "$(UMADVISE_DRYRUN_PROFILE=nobody app run)" "begin 100" "a profile that is not there: no device"
 like "$(cat "$tmp/err")" nobody "the message names the unknown profile"
+
+is "$(app wait)" "begin 0
+called
+called" "a host function runs while the program waits for it without a call"
 
 # --- the names of the runtimes ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * host_call.c - host functions in stream order, also for a program that only waits for one
+ *
+ * Simulated time advances in calls. While host functions are due and all threads of the program sleep without a call, a
+ * thread of this driver advances time until the next one has run. A program that computes is left alone, so that its
+ * figures do not depend on how long that takes. Without /proc nothing is known of the threads, and time stands still.
+ */
+#include "standin/standin.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LOOK_NS 20000000 /* between two looks at the threads */
+
+struct call {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows; held during no call */
+static pthread_cond_t due = PTHREAD_COND_INITIALIZER;
+static uint64_t given, ran; /* host functions */
+static int attended;
+
+/* --- does the program wait? --------------------------------------------------------------------------------------- */
+
+/* The state of a thread, as in its file `stat`, behind its name. 0: not known. */
+static char state_of(int tasks, const char *thread)
+{
+	char path[300], text[512], *name;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/stat", thread);
+	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	name = strrchr(text, ')');
+	return name && name[1] ? name[2] : 0;
+}
+
+/* Do all other threads sleep? */
+static int all_sleep(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	long self = syscall(SYS_gettid);
+	int sleep = tasks != NULL;
+	struct dirent *d;
+
+	while (sleep && (d = readdir(tasks)))
+		if (d->d_name[0] != '.' && strtol(d->d_name, NULL, 10) != self)
+			sleep = state_of(dirfd(tasks), d->d_name) == 'S';
+	if (tasks)
+		closedir(tasks);
+	return sleep;
+}
+
+/* --- the thread --------------------------------------------------------------------------------------------------- */
+
+static uint64_t count(const uint64_t *of)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = *of;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static int has_run(void *before)
+{
+	return count(&ran) != *(uint64_t *)before;
+}
+
+static void *attend(void *arg)
+{
+	struct um_gpu *gpu = arg;
+	uint64_t before, calls = 0;
+	int slept = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		while (given == ran)
+			pthread_cond_wait(&due, &lock);
+		before = ran;
+		pthread_mutex_unlock(&lock);
+		nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+		if (slept && calls == um_standin_calls() && all_sleep()) {
+			gpu->api->worker_wait(gpu, has_run, &before);
+			slept = 0;
+			continue;
+		}
+		calls = um_standin_calls();
+		slept = all_sleep();
+	}
+	return NULL;
+}
+
+/* Without the thread host functions run in calls only. This library must stay, as the thread is never joined. */
+static void begin(void)
+{
+	sigset_t all, had;
+	pthread_t thread;
+	Dl_info where;
+
+	if (!dladdr((void *)&lock, &where) || !dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE))
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &had);
+	if (!pthread_create(&thread, NULL, attend, um_standin()->gpu))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &had, NULL);
+}
+
+static void run(void *arg)
+{
+	struct call c = *(struct call *)arg;
+
+	free(arg);
+	c.fn(c.arg);
+	pthread_mutex_lock(&lock);
+	ran++;
+	pthread_mutex_unlock(&lock);
+}
+
+int um_standin_call(um_stream stream, void (*fn)(void *arg), void *arg)
+{
+	struct call *c = malloc(sizeof *c);
+	int first, err;
+
+	if (!c)
+		return UM_CUDA_NO_MEMORY;
+	*c = (struct call){fn, arg};
+	pthread_mutex_lock(&lock);
+	first = !attended;
+	attended = 1;
+	given++;
+	pthread_cond_signal(&due);
+	pthread_mutex_unlock(&lock);
+	if (first)
+		begin();
+	err = um_sim_call(um_standin()->gpu, stream, run, c);
+	if (!err)
+		return 0;
+	free(c);
+	pthread_mutex_lock(&lock);
+	given--;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
