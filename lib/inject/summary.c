@@ -79,7 +79,7 @@ static void say_hints(struct text *t)
 	say(t, "; %llu hints in %llu of %llu iterations, %.1f MiB prefetched", (unsigned long long)total.hints_issued,
 	    (unsigned long long)total.hinted_iterations, (unsigned long long)total.iterations,
 	    (double)total.prefetch_bytes / MIB);
-	if (total.plan_ns && total.in_core_ns)
+	if (total.plans && total.plan_ns && total.in_core_ns)
 		say(t, "; planned: %.2f x the time in memory", (double)total.plan_ns / (double)total.in_core_ns);
 }
 
@@ -96,6 +96,8 @@ static void say_limit(struct text *t, const char *why, int fits)
 		say(t, "; all of it fits in the budget of %.1f MiB", (double)budget / MIB);
 	else if (!total.ops)
 		say(t, "; no hints: no launch uses the memory that was seen");
+	else if (!total.plans && total.plan_ns)
+		say(t, "; the plan was ready too late to be followed");
 	else if (!total.plans)
 		say(t, "; no plan: no iterations were found that repeat");
 	if (total.limited_iterations)

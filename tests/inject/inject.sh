@@ -83,6 +83,9 @@ for way in vfork fork threads capture; do
 	is "$(run 64MiB "$tmp/app" compute $way)" "$(dry 2GiB "$tmp/app" compute $way 2>/dev/null)" \
 		"$way: the results are the same"
 done
+run 64MiB "$tmp/app" compute brief >/dev/null
+like "$(cat "$tmp/err")" "prefetched; the plan was ready too late to be followed$" \
+	"a program that ends before its plan is followed is told so"
 steady() { # COMMAND...: device time of 200 iterations
 	"$@" "$tmp/app" compute long >/dev/null
 	local long

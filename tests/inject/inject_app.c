@@ -296,7 +296,7 @@ static void child(int starts)
 
 static int work(void *context, const char *want)
 {
-	struct job j = {context, BLOCKS, is("short") ? 6 : is("long") ? 220 : 20, 0};
+	struct job j = {context, BLOCKS, is("brief") ? 5 : is("short") ? 6 : is("long") ? 220 : 20, 0};
 
 	if (is("threads")) {
 		in_threads(context, 64, compute, NULL);
