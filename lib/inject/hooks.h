@@ -168,6 +168,16 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	UM_HOOK_SET(X, 16, unsigned short)                                                                             \
 	UM_HOOK_SET(X, 32, unsigned)
 
+/* The older form has the number of a device, or -1 for the host. */
+#define UM_HOOKS_HINT(X)                                                                                               \
+	UM_HOOK_PTSZ(X, cuMemPrefetchAsync, cuMemPrefetchAsync, 8000,                                                  \
+		     (uint64_t at, size_t bytes, int device, void *stream))                                            \
+	UM_HOOK_PTSZ(X, cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 12020,                                              \
+		     (uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream))                 \
+	UM_HOOK_PTSZ(X, cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync, 13000,                                       \
+		     (uint64_t * at, size_t * bytes, size_t n, struct um_location * to, size_t * to_index,             \
+		      size_t n_to, unsigned long long flags, void *stream))
+
 #define UM_HOOKS(X)                                                                                                    \
 	UM_HOOKS_RESOLVE(X)                                                                                            \
 	UM_HOOKS_MEMORY(X)                                                                                             \
@@ -176,6 +186,7 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	UM_HOOKS_CONTEXT(X)                                                                                            \
 	UM_HOOKS_STREAM(X)                                                                                             \
 	UM_HOOKS_GRAPH(X)                                                                                              \
+	UM_HOOKS_HINT(X)                                                                                               \
 	UM_HOOKS_COPY(X)
 
 /* Called, not replaced: name, version asked for, parameters. Any of them may be missing. */
@@ -190,7 +201,6 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	X(cuKernelGetName, 12030, (const char **name, void *kernel))                                                   \
 	X(cuStreamIsCapturing, 10000, (void *stream, int *status))                                                     \
 	X(cuStreamCreate, 2000, (void **stream, unsigned flags))                                                       \
-	X(cuMemPrefetchAsync, 12020, (uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream)) \
 	X(cuStreamQuery, 2000, (void *stream))                                                                         \
 	X(cuGraphGetNodes, 10000, (void *graph, void **nodes, size_t *n))                                              \
 	X(cuGraphNodeGetType, 10000, (void *node, int *type))                                                          \

@@ -239,8 +239,8 @@ void um_session_unseen(int64_t bytes, enum um_inject_reason reason)
 void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes)
 {
 	if (d->stream && !um_session_pressed() && !atomic_load(&um_session_state.captures) &&
-	    um_real.cuMemPrefetchAsync)
-		um_real.cuMemPrefetchAsync(at, bytes, um_on_device(d->ordinal), 0, d->stream);
+	    um_real.cuMemPrefetchAsync_v2)
+		um_real.cuMemPrefetchAsync_v2(at, bytes, um_on_device(d->ordinal), 0, d->stream);
 }
 
 void um_session_populate_new(struct um_injected *d, uint64_t at)
@@ -254,6 +254,18 @@ void um_session_populate_new(struct um_injected *d, uint64_t at)
 	um_context_unlock(d->adv);
 	if (bytes)
 		um_session_populate(d, from, bytes);
+}
+
+int um_session_plans(struct um_injected *d)
+{
+	int plans;
+
+	if (!um_session_pressed() || !um_session_active() || !d->adv)
+		return 0;
+	um_context_lock(d->adv);
+	plans = um_replan_hints(&d->adv->replan);
+	um_context_unlock(d->adv);
+	return plans;
 }
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */

@@ -108,6 +108,9 @@ void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes);
 /* The same for memory of the context around `at` that was never used before. */
 void um_session_populate_new(struct um_injected *d, uint64_t at);
 
+/* Is a plan followed, so that what the program uses is prefetched for it? */
+int um_session_plans(struct um_injected *d);
+
 /* The device is reset, or its context destroyed: all of its memory is gone. */
 void um_session_reset(int ordinal, const void *context);
 
