@@ -70,7 +70,7 @@ static void begin_passive(struct um_injected *d)
 	d->budget = stats.budget_bytes;
 	if (um_settings_recorded())
 		atomic_store(&um_session_state.pressed, 1);
-	else if (!um_real.cuStreamCreate || um_real.cuStreamCreate(&d->stream, NON_BLOCKING))
+	if (!um_real.cuStreamCreate || um_real.cuStreamCreate(&d->stream, NON_BLOCKING))
 		d->stream = NULL;
 }
 
@@ -157,7 +157,7 @@ void um_session_reset(int ordinal, const void *context)
 		pthread_mutex_lock(&lock);
 		adv = d->adv;
 		d->adv = NULL;
-		d->stream = NULL;
+		d->stream = d->mark = NULL;
 		d->tried = 0;
 		atomic_fetch_sub(&um_inject_counts.live, atomic_load(&d->live));
 		atomic_fetch_sub(&um_inject_counts.live_seen, atomic_load(&d->live_managed));
@@ -266,6 +266,11 @@ int um_session_plans(struct um_injected *d)
 	plans = um_replan_hints(&d->adv->replan);
 	um_context_unlock(d->adv);
 	return plans;
+}
+
+int um_session_helped(const struct um_injected *d)
+{
+	return um_session_pressed() && um_session_active() && d->adv && d->adv->replan.executor;
 }
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
