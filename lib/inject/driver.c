@@ -95,8 +95,6 @@ static void open_driver(void)
 		put(calls[i].at, ask(find, calls[i].name, calls[i].since, 0));
 	if (!um_real.cuDriverGetVersion || um_real.cuDriverGetVersion(&version))
 		return;
-	if (version < 12020) /* answers with an older form */
-		um_real.cuMemPrefetchAsync = NULL;
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i].since <= version)
 			resolved[i] = ask(find, rows[i].base, rows[i].since, rows[i].per_thread ? 2 : 0);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #define ATTACH_GLOBAL 1u
+#define ATTACH_HOST 2u
 #define NO_MEMORY 2
 #define NAMED 4096u
 #define PITCH 512u /* of the driver's pitched allocations */
@@ -92,12 +93,13 @@ int cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t rows, 
 	return keep_device(err, out, err ? 0 : *pitch * rows);
 }
 
+/* Memory that is attached to the host, as that of paged optimizers, is any stream's too on devices that get hints. */
 int cuMemAllocManaged(uint64_t *out, size_t bytes, unsigned flags)
 {
 	int err = UM_PASS(cuMemAllocManaged, (out, bytes, flags));
-	struct um_injected *d = err || flags != ATTACH_GLOBAL ? NULL : um_session_device();
+	struct um_injected *d = err ? NULL : um_session_device();
 
-	if (d)
+	if (d && (flags == ATTACH_GLOBAL || flags == ATTACH_HOST))
 		adopt(d, *out, bytes, 0);
 	return err;
 }

@@ -7,6 +7,7 @@
  */
 #include "inject/driver.h"
 #include "inject/functions.h"
+#include "inject/hook_sync.h"
 #include "inject/session.h"
 
 #include "base/vec.h"
@@ -50,25 +51,36 @@ static int keep(void *stream)
 	return err;
 }
 
+static int destroy(void *stream, int idle)
+{
+	um_sync_ends(stream, idle);
+	return um_real.cuStreamDestroy_v2(stream);
+}
+
+/* Destroys it, or keeps it until it is idle. */
+static int end(void *stream)
+{
+	int busy = um_real.cuStreamQuery(stream);
+
+	if (busy == NOT_READY && um_ranges_any() && !keep(stream))
+		return 0;
+	if (!busy && um_ranges_any())
+		forget(stream);
+	return destroy(stream, !busy);
+}
+
 int cuStreamDestroy_v2(void *stream)
 {
 	void *idle;
-	int busy;
 
-	if (!um_driver_ready() || !um_session_active() || !um_ranges_any() || !um_real.cuStreamQuery || !stream)
+	if (!um_driver_ready() || !um_session_active() || !um_real.cuStreamQuery || !um_real.cuStreamDestroy_v2 ||
+	    !stream)
 		return UM_PASS(cuStreamDestroy_v2, (stream));
 	while ((idle = take_idle())) {
 		forget(idle);
-		um_real.cuStreamDestroy_v2(idle);
+		destroy(idle, 1);
 	}
-	if (um_session_captures(stream))
-		return um_real.cuStreamDestroy_v2(stream);
-	busy = um_real.cuStreamQuery(stream);
-	if (busy == NOT_READY && !keep(stream))
-		return 0;
-	if (!busy)
-		forget(stream);
-	return um_real.cuStreamDestroy_v2(stream);
+	return um_session_captures(stream) ? destroy(stream, 0) : end(stream);
 }
 
 /* --- captures ----------------------------------------------------------------------------------------------------- */
@@ -122,6 +134,7 @@ static void reset(int ordinal, const void *context)
 	pthread_mutex_lock(&lock);
 	um_vec_clear(&ended);
 	pthread_mutex_unlock(&lock);
+	um_sync_reset();
 	um_functions_forget();
 	um_session_reset(ordinal, context);
 }

@@ -77,10 +77,17 @@ struct um_launch_config { /* CUlaunchConfig */
 	X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, 0, (int device))                                     \
 	X(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, 0, (int device))                                 \
 	X(cuCtxDestroy_v2, cuCtxDestroy, 4000, 0, (void *context))                                                     \
+	X(cuCtxSynchronize, cuCtxSynchronize, 2000, 0, (void))                                                         \
+	X(cuCtxSynchronize_v2, cuCtxSynchronize, 13000, 0, (void *context))                                            \
 	X(cuModuleUnload, cuModuleUnload, 2000, 0, (void *module))                                                     \
 	X(cuLibraryUnload, cuLibraryUnload, 12000, 0, (void *library))
 
 #define UM_HOOKS_STREAM(X)                                                                                             \
+	X(cuStreamCreate, cuStreamCreate, 2000, 0, (void **stream, unsigned flags))                                    \
+	X(cuStreamCreateWithPriority, cuStreamCreateWithPriority, 5050, 0,                                             \
+	  (void **stream, unsigned flags, int priority))                                                               \
+	X(cuGreenCtxStreamCreate, cuGreenCtxStreamCreate, 12050, 0,                                                    \
+	  (void **stream, void *context, unsigned flags, int priority))                                                \
 	X(cuStreamDestroy_v2, cuStreamDestroy, 4000, 0, (void *stream))                                                \
 	UM_HOOK_PTSZ(X, cuStreamBeginCapture, cuStreamBeginCapture, 10000, (void *stream))                             \
 	UM_HOOK_PTSZ(X, cuStreamBeginCapture_v2, cuStreamBeginCapture, 10010, (void *stream, int mode))                \
@@ -168,6 +175,16 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	UM_HOOK_SET(X, 16, unsigned short)                                                                             \
 	UM_HOOK_SET(X, 32, unsigned)
 
+/* The older form has the number of a device, or -1 for the host. */
+#define UM_HOOKS_HINT(X)                                                                                               \
+	UM_HOOK_PTSZ(X, cuMemPrefetchAsync, cuMemPrefetchAsync, 8000,                                                  \
+		     (uint64_t at, size_t bytes, int device, void *stream))                                            \
+	UM_HOOK_PTSZ(X, cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 12020,                                              \
+		     (uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream))                 \
+	UM_HOOK_PTSZ(X, cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync, 13000,                                       \
+		     (uint64_t * at, size_t * bytes, size_t n, struct um_location * to, size_t * to_index,             \
+		      size_t n_to, unsigned long long flags, void *stream))
+
 #define UM_HOOKS(X)                                                                                                    \
 	UM_HOOKS_RESOLVE(X)                                                                                            \
 	UM_HOOKS_MEMORY(X)                                                                                             \
@@ -176,6 +193,7 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	UM_HOOKS_CONTEXT(X)                                                                                            \
 	UM_HOOKS_STREAM(X)                                                                                             \
 	UM_HOOKS_GRAPH(X)                                                                                              \
+	UM_HOOKS_HINT(X)                                                                                               \
 	UM_HOOKS_COPY(X)
 
 /* Called, not replaced: name, version asked for, parameters. Any of them may be missing. */
@@ -183,15 +201,16 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	X(cuDriverGetVersion, 2020, (int *version))                                                                    \
 	X(cuCtxGetDevice, 2000, (int *device))                                                                         \
 	X(cuCtxGetCurrent, 4000, (void **context))                                                                     \
-	X(cuCtxSynchronize, 2000, (void))                                                                              \
 	X(cuFuncGetParamInfo, 12040, (void *function, size_t i, size_t *offset, size_t *bytes))                        \
 	X(cuKernelGetParamInfo, 12040, (void *kernel, size_t i, size_t *offset, size_t *bytes))                        \
 	X(cuFuncGetName, 12030, (const char **name, void *function))                                                   \
 	X(cuKernelGetName, 12030, (const char **name, void *kernel))                                                   \
 	X(cuStreamIsCapturing, 10000, (void *stream, int *status))                                                     \
-	X(cuStreamCreate, 2000, (void **stream, unsigned flags))                                                       \
-	X(cuMemPrefetchAsync, 12020, (uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream)) \
 	X(cuStreamQuery, 2000, (void *stream))                                                                         \
+	X(cuStreamSynchronize, 2000, (void *stream))                                                                   \
+	X(cuStreamWaitEvent, 3020, (void *stream, void *event, unsigned flags))                                        \
+	X(cuEventCreate, 2000, (void **event, unsigned flags))                                                         \
+	X(cuEventRecord, 2000, (void *event, void *stream))                                                            \
 	X(cuGraphGetNodes, 10000, (void *graph, void **nodes, size_t *n))                                              \
 	X(cuGraphNodeGetType, 10000, (void *node, int *type))                                                          \
 	X(cuGraphKernelNodeGetParams, 12000, (void *node, void *params))                                               \

@@ -70,7 +70,7 @@ static void begin_passive(struct um_injected *d)
 	d->budget = stats.budget_bytes;
 	if (um_settings_recorded())
 		atomic_store(&um_session_state.pressed, 1);
-	else if (!um_real.cuStreamCreate || um_real.cuStreamCreate(&d->stream, NON_BLOCKING))
+	if (!um_real.cuStreamCreate || um_real.cuStreamCreate(&d->stream, NON_BLOCKING))
 		d->stream = NULL;
 }
 
@@ -157,7 +157,7 @@ void um_session_reset(int ordinal, const void *context)
 		pthread_mutex_lock(&lock);
 		adv = d->adv;
 		d->adv = NULL;
-		d->stream = NULL;
+		d->stream = d->mark = NULL;
 		d->tried = 0;
 		atomic_fetch_sub(&um_inject_counts.live, atomic_load(&d->live));
 		atomic_fetch_sub(&um_inject_counts.live_seen, atomic_load(&d->live_managed));
@@ -239,8 +239,8 @@ void um_session_unseen(int64_t bytes, enum um_inject_reason reason)
 void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes)
 {
 	if (d->stream && !um_session_pressed() && !atomic_load(&um_session_state.captures) &&
-	    um_real.cuMemPrefetchAsync)
-		um_real.cuMemPrefetchAsync(at, bytes, um_on_device(d->ordinal), 0, d->stream);
+	    um_real.cuMemPrefetchAsync_v2)
+		um_real.cuMemPrefetchAsync_v2(at, bytes, um_on_device(d->ordinal), 0, d->stream);
 }
 
 void um_session_populate_new(struct um_injected *d, uint64_t at)
@@ -254,6 +254,23 @@ void um_session_populate_new(struct um_injected *d, uint64_t at)
 	um_context_unlock(d->adv);
 	if (bytes)
 		um_session_populate(d, from, bytes);
+}
+
+int um_session_plans(struct um_injected *d)
+{
+	int plans;
+
+	if (!um_session_pressed() || !um_session_active() || !d->adv)
+		return 0;
+	um_context_lock(d->adv);
+	plans = um_replan_hints(&d->adv->replan);
+	um_context_unlock(d->adv);
+	return plans;
+}
+
+int um_session_helped(const struct um_injected *d)
+{
+	return um_session_pressed() && um_session_active() && d->adv && d->adv->replan.executor;
 }
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */

@@ -32,7 +32,8 @@ struct um_injected {
 	uint64_t free_bytes, total_bytes; /* of the device, before anything was allocated */
 	uint64_t host_bytes; /* most bytes beyond the device's memory */
 	uint64_t budget; /* bytes that fit */
-	void *stream; /* of prefetches while all fits; NULL: none */
+	void *stream; /* of prefetches while all fits, then of waits for the program (hook_sync.c); NULL: none */
+	void *mark; /* an event for these waits; NULL: none yet */
 	_Atomic uint64_t live, live_managed; /* bytes; managed: program's and converted */
 	_Atomic uint64_t allocations; /* that were adopted so far */
 	char why[160]; /* the reason if allocations stay as they are */
@@ -107,6 +108,12 @@ void um_session_launched(const struct um_inject_uses *uses, void *stream);
 void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes);
 /* The same for memory of the context around `at` that was never used before. */
 void um_session_populate_new(struct um_injected *d, uint64_t at);
+
+/* Is a plan followed, so that what the program uses is prefetched for it? */
+int um_session_plans(struct um_injected *d);
+
+/* Do hints run on streams of the library's own? */
+int um_session_helped(const struct um_injected *d);
 
 /* The device is reset, or its context destroyed: all of its memory is gone. */
 void um_session_reset(int ordinal, const void *context);

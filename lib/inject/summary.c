@@ -81,6 +81,9 @@ static void say_hints(struct text *t)
 	    (double)total.prefetch_bytes / MIB);
 	if (total.plans && total.plan_ns && total.in_core_ns)
 		say(t, "; planned: %.2f x the time in memory", (double)total.plan_ns / (double)total.in_core_ns);
+	if (atomic_load(&um_inject_counts.left_to_plan))
+		say(t, "; %llu prefetches of the program left to the plan",
+		    (unsigned long long)um_inject_counts.left_to_plan);
 }
 
 /* The first reason why there are no hints, or no plan. */

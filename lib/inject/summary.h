@@ -20,6 +20,7 @@ struct um_inject_counts {
 	_Atomic uint64_t launches, launches_unseen; /* kernels and graphs */
 	_Atomic uint64_t live, live_seen, peak, peak_seen; /* bytes; seen at the time of the peak */
 	_Atomic uint64_t partial; /* ops with more tensors than fit */
+	_Atomic uint64_t left_to_plan; /* prefetches of the program that were not passed on */
 	_Atomic uint64_t refused_host; /* allocations that exceeded the host's memory */
 };
 extern struct um_inject_counts um_inject_counts;

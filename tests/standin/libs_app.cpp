@@ -772,6 +772,8 @@ int main()
 		return 2;
 	}
 	check(!cublasGetVersion(blas, &version) && version >= 120000, "a version");
+	version = 0;
+	check(!cublasGetVersion(nullptr, &version) && version >= 120000, "a version without a handle");
 	cublasSetStream(blas, stream);
 	vectors<float>(1000, 1, 1);
 	vectors<double>(777, 1, 1);
