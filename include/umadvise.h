@@ -71,7 +71,8 @@ enum umadv_role {
 	UMADV_ACT,
 	UMADV_INPUT,
 	UMADV_WORKSPACE,
-	UMADV_COMM /* for MPI or NCCL: plain device memory (cudaMalloc), never managed, no hints */
+	UMADV_COMM /* for MPI or NCCL: plain device memory (cudaMalloc), never managed, no hints. Where the budget is
+		      the device's memory, plans leave room for it: allocate it before the first iteration */
 };
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */
