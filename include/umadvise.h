@@ -71,7 +71,8 @@ enum umadv_role {
 	UMADV_ACT,
 	UMADV_INPUT,
 	UMADV_WORKSPACE,
-	UMADV_COMM /* for MPI or NCCL: plain device memory (cudaMalloc), never managed, no hints */
+	UMADV_COMM /* for MPI or NCCL: plain device memory (cudaMalloc), never managed, no hints. Where the budget is
+		      the device's memory, plans leave room for it: allocate it before the first iteration */
 };
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */
@@ -130,8 +131,8 @@ struct umadv_options {
 	enum umadv_check check; /* UMADVISE_CHECK=on|off|discards */
 	unsigned plan_ms; /* time to search for a better plan, in ms; 0: a fixed effort, some 50 ms for 2,000 ops, so
 			     that equal programs get equal plans. UMADVISE_PLAN_TIME */
-	const char *run_log; /* run log to write, for `umadvise report`, or NULL; %p in the name becomes the process id.
-			       UMADVISE_RUN_LOG=FILE */
+	const char *run_log; /* run log to write, for `umadvise report`, or NULL. In it, in `plan` and in `trace`, %p
+				becomes the process id and %r the rank, see umadvise(7). UMADVISE_RUN_LOG=FILE */
 	uint64_t run_log_bytes; /* maximum size of the run log; 0: 64 MiB. UMADVISE_RUN_LOG_SIZE=BYTES[KiB|MiB|GiB] */
 	enum umadv_nvtx nvtx; /* UMADVISE_NVTX=all|iterations|off */
 	int counters; /* add the driver's own counters (CUPTI) to the run log. UMADVISE_COUNTERS=on|off */
@@ -422,7 +423,8 @@ struct umadv_caps {
 UMADV_API int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps); /* set struct_size first */
 
 /* umadv_save_plan writes the current plan as a umplan; while the first one is made, it waits for it. -ENODATA without
- * a plan. umadv_load_plan reads one: it is followed from the first iteration that fits. Both return -EINVAL (logged
+ * a plan. umadv_load_plan reads one: it is followed from the first iteration that fits. In `path`, %p becomes the
+ * process id and %r the rank. Both return -EINVAL (logged
  * with the reason) for a file that is not valid or a plan that is not sound, -ENODEV in a forked child, -ENOMEM, or the
  * error of the file operation. Start path. */
 UMADV_API int umadv_save_plan(struct umadv *adv, const char *path);

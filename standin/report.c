@@ -8,11 +8,14 @@
 #include "standin/report.h"
 
 #include "sim/ledger.h"
+#include "io/file_name.h"
 #include "io/out.h"
 #include "standin/standin.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ROWS 10
@@ -255,18 +258,13 @@ int um_report_sync(int err)
 	return err;
 }
 
-/* The file's name with the process id for %p. */
 static void name_file(const char *pattern)
 {
-	const char *at = strstr(pattern, "%p");
-	int n;
+	char *name = um_file_name(pattern);
 
-	if (at)
-		n = snprintf(path, sizeof path, "%.*s%ld%s", (int)(at - pattern), pattern, (long)getpid(), at + 2);
-	else
-		n = snprintf(path, sizeof path, "%s", pattern);
-	if (n < 0 || (size_t)n >= sizeof path)
-		path[0] = 0;
+	if (name && strlen(name) < sizeof path)
+		strcpy(path, name);
+	free(name);
 }
 
 /* An empty file shows that the library was loaded. */

@@ -6,6 +6,7 @@
  */
 #include "standin/standin.h"
 
+#include "io/file_name.h"
 #include "io/profile_file.h"
 
 #include <pthread.h>
@@ -62,11 +63,13 @@ static void log_line(void *user, const char *line)
 /* A log that cannot be written is reported and skipped. */
 static FILE *log_open(void)
 {
-	const char *path = secure_getenv("UMADVISE_DRYRUN_LOG");
-	FILE *f = path && *path ? fopen(path, "we") : NULL;
+	const char *pattern = secure_getenv("UMADVISE_DRYRUN_LOG");
+	char *path = pattern && *pattern ? um_file_name(pattern) : NULL;
+	FILE *f = path ? fopen(path, "we") : NULL;
 
-	if (path && *path && !f)
-		fprintf(stderr, "umadvise: %s: %s\n", path, strerror(errno));
+	if (pattern && *pattern && !f)
+		fprintf(stderr, "umadvise: %s: %s\n", pattern, strerror(errno));
+	free(path);
 	if (f)
 		setvbuf(f, NULL, _IOLBF, BUFSIZ); /* line-buffered, so that a killed program leaves all of it */
 	return f;

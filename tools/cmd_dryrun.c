@@ -4,6 +4,7 @@
  */
 #include "dryrun.h"
 
+#include "io/file_name.h"
 #include "io/out.h"
 #include "io/target.h"
 #include "program.h"
@@ -24,11 +25,25 @@ static const struct arg options[] = {
 	    .help = "the driver's version: 12.4 or 13.0 (default)"),
 	ARG(ARG_CHOICE, "cpu", 0, AT(cpu_off), "on|off", .words = "on off",
 	    .help = "track accesses of the CPU to managed memory (default: on)"),
-	ARG(ARG_TEXT, "log", 0, AT(log), "FILE", .writes = 1, .help = "log the simulated driver's events"),
+	ARG(ARG_TEXT, "log", 0, AT(log), "FILE", .writes = 1,
+	    .help = "log the simulated driver's events; %r in the name becomes the rank"),
 	ARG_FORMAT(AT(format), 0, "table json csv", "table (default), json or csv"),
-	ARG_OUTPUT(AT(output), "write the table to FILE instead of standard error"),
+	ARG_OUTPUT(AT(output), "write the table to FILE instead of standard error; %r as above"),
 	ARG_LAST,
 };
+
+/* 0, or an exit code after an error message. */
+static int name_file(const char **name)
+{
+	char *own = *name ? um_file_name(*name) : NULL;
+
+	if (!*name || own) {
+		*name = own;
+		return 0;
+	}
+	tool_say("dryrun", "no memory");
+	return PROGRAM_FAILED;
+}
 
 static int read_args(struct dryrun *d, int argc, char **argv)
 {
@@ -42,6 +57,8 @@ static int read_args(struct dryrun *d, int argc, char **argv)
 		tool_say("dryrun", "no program given: expected one, with its arguments");
 		return TOOL_USAGE;
 	}
+	if (code == ARGS_GO_ON && (name_file(&d->log) || name_file(&d->output)))
+		return PROGRAM_FAILED;
 	return code;
 }
 
@@ -156,7 +173,7 @@ static int close_log(const struct dryrun *d, struct um_target *t, int keep)
 
 static int dryrun(int argc, char **argv)
 {
-	struct dryrun d;
+	static struct dryrun d; /* keeps its names until the end */
 	struct um_profile known;
 	struct um_out *out;
 	struct um_target log = {.fd = -1};

@@ -10,6 +10,7 @@
 #include "tool.h"
 
 #include "base/size.h"
+#include "io/file_name.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -51,11 +52,12 @@ static const struct arg options[] = {
 	ARG(ARG_TEXT, "iteration", 0, AT(iteration), "PATTERN",
 	    .help = "NVTX ranges that are iterations, a shell pattern (default: iterations are found)"),
 	ARG(ARG_TEXT, "plan", 0, AT(plan), "FILE",
-	    .help = "start from the plan in FILE; if there is no such file, write the plan to it at the end"),
+	    .help = "start from the plan in FILE; if there is no such file, write the plan to it at the end. In the "
+		    "names of all files, %p becomes the process id and %r the rank"),
 	ARG(ARG_TEXT, "record", 0, AT(record), "FILE", .writes = 1,
 	    .help = "record the run as a workload for simulate and plan"),
 	ARG(ARG_TEXT, "run-log", 0, AT(run_log), "FILE", .writes = 1,
-	    .help = "write a run log, which umadvise report reads; %p in the name becomes the process's id"),
+	    .help = "write a run log, which umadvise report reads"),
 	ARG(ARG_FLAG, "quiet", 0, AT(quiet), NULL, .letter = 'q', .help = "no line at the end of the program"),
 	ARG_LAST,
 };
@@ -173,9 +175,11 @@ static int listen(const struct run *r)
 
 static int set_plan(const struct run *r)
 {
-	if (!r->plan)
-		return 0;
-	return set_file(access(r->plan, F_OK) ? "UMADVISE_RUN_PLAN" : "UMADVISE_PLAN", r->plan);
+	char *name = r->plan ? um_file_name(r->plan) : NULL;
+	int bad = r->plan && (!name || set_file(access(name, F_OK) ? "UMADVISE_RUN_PLAN" : "UMADVISE_PLAN", r->plan));
+
+	free(name);
+	return bad;
 }
 
 static int environment(const struct run *r)

@@ -25,9 +25,8 @@
 struct um_log;
 
 /* Begins a file of at most `limit` bytes (0: UM_LOG_LIMIT); if another process or context writes that file, `path`.2
- * and so on. In `path`, %p becomes the process id. The names, budget and capacity of `library` (borrowed for the call)
- * are written. `now`: begin of the set-up. 0, -EINVAL (not a regular file), -ENOMEM and others; `diag` is initialised,
- * its file name may be `path`. */
+ * and so on. The names, budget and capacity of `library` (borrowed for the call) are written. `now`: begin of the
+ * set-up. 0, -EINVAL (not a regular file), -ENOMEM and others; `diag` is initialised, its file name may be `path`. */
 int um_log_open(struct um_log **out, const char *path, const struct um_capture_library *library, uint64_t limit,
 		int64_t now, struct um_diag *diag);
 

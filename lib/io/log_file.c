@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define NAMES_MOST 1000
+#define SUFFIX_MOST 8 /* .2 to .999, and the zero */
 
 /* --- open --------------------------------------------------------------------------------------------------------- */
 
@@ -43,41 +44,18 @@ static int open_locked(const char *path, int *fd)
 	return err;
 }
 
-/* Replaces %p by the process id. */
-static int expand_path(const char *path, char **out, size_t *room)
-{
-	size_t n = strlen(path), at = 0;
-	char *s;
-
-	for (const char *p = path; (p = strstr(p, "%p")); p += 2)
-		n += 20;
-	*room = n + 32;
-	s = malloc(*room);
-	if (!s)
-		return -ENOMEM;
-	for (const char *p = path; *p; p++) {
-		if (p[0] == '%' && p[1] == 'p')
-			at += (size_t)snprintf(s + at, *room - at, "%ld", (long)getpid()), p++;
-		else
-			s[at++] = *p;
-	}
-	s[at] = '\0';
-	*out = s;
-	return 0;
-}
-
 int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, struct um_diag *diag)
 {
-	size_t room, n;
+	size_t n = strlen(path), room = n + SUFFIX_MOST;
 	int err;
 
 	memset(f, 0, sizeof *f);
 	f->fd = -1;
 	f->limit = limit;
-	err = expand_path(path, &f->path, &room);
-	if (err)
+	f->path = malloc(room);
+	if (!f->path)
 		return um_diag_set(diag, ENOMEM, 0, "cannot write: %s", strerror(ENOMEM));
-	n = strlen(f->path);
+	memcpy(f->path, path, n + 1);
 	err = open_locked(f->path, &f->fd);
 	for (unsigned i = 2; err == -EWOULDBLOCK && i < NAMES_MOST; i++) {
 		snprintf(f->path + n, room - n, ".%u", i);

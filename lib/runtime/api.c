@@ -8,10 +8,12 @@
 #include "runtime/kernel_copy.h"
 #include "runtime/mistakes.h"
 
+#include "io/file_name.h"
 #include "io/plan_file.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,6 +23,16 @@ _Static_assert((int)UMADV_OTHER == (int)UM_ROLE_OTHER && (int)UMADV_PARAM == (in
 		       (int)UMADV_WORKSPACE == (int)UM_ROLE_WORKSPACE && (int)UMADV_COMM == (int)UM_ROLE_COMM,
 	       "roles have the same numbers outside and inside");
 _Static_assert((int)UMADV_ACCESS_READ == (int)UM_READ && (int)UMADV_ACCESS_WRITE == (int)UM_WRITE, "so have accesses");
+
+/* Calls `fn` with the file's name as it is for this process. */
+static int name_plan(struct umadv *adv, const char *pattern, int (*fn)(struct umadv *, const char *path))
+{
+	char *path = um_file_name(pattern);
+	int err = path ? fn(adv, path) : -ENOMEM;
+
+	free(path);
+	return err;
+}
 
 static int load_plan(struct umadv *adv, const char *path)
 {
@@ -61,7 +73,7 @@ static int open_plan(struct umadv *adv)
 {
 	const char *path = adv->options.pub.plan;
 	char line[400];
-	int err = path ? load_plan(adv, path) : 0;
+	int err = path ? name_plan(adv, path, load_plan) : 0;
 
 	if (!err || err == -ENOMEM || !um_variable_is("UMADVISE_PLAN", path))
 		return err;
@@ -468,7 +480,7 @@ int umadv_save_plan(struct umadv *adv, const char *path)
 	if (!adv || !path)
 		return -EINVAL;
 	wait_for_plan(adv);
-	LOCKED(adv, -ENODEV, save_plan(adv, path));
+	LOCKED(adv, -ENODEV, name_plan(adv, path, save_plan));
 }
 
 int umadv_load_plan(struct umadv *adv, const char *path)
@@ -476,7 +488,7 @@ int umadv_load_plan(struct umadv *adv, const char *path)
 	if (!adv || !path)
 		return -EINVAL;
 	restore(adv);
-	LOCKED(adv, -ENODEV, load_plan(adv, path));
+	LOCKED(adv, -ENODEV, name_plan(adv, path, load_plan));
 }
 
 int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *arg)

@@ -121,6 +121,7 @@ static void set_budget(struct um_chosen_device *d, struct um_options *options, s
 	d->budget = asked ? asked : d->gpu->caps.capacity;
 	if (!asked && (d->real || um_device_is_only_driver())) /* for allocations of others, and for code */
 		d->budget -= d->budget / 20;
+	d->whole = d->budget;
 	d->larger = asked && d->budget / UM_BLOCK_BYTES < d->gpu->caps.capacity / UM_BLOCK_BYTES;
 	if (asked && asked < UM_BLOCK_BYTES) {
 		options->strategy = UM_STRATEGY_ON_DEMAND;
@@ -145,6 +146,16 @@ void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 		call = (double)UM_BLOCK_BYTES * 1e9 * (1 / rate - 1 / copies) - (double)(p->c_api + p->c_pf);
 		p->c_pf_cpu = call > 0 ? (uint64_t)call : 0;
 	}
+}
+
+void um_chosen_device_take(struct um_chosen_device *d, int64_t bytes)
+{
+	uint64_t taken;
+
+	d->unmanaged += (uint64_t)bytes;
+	taken = (d->unmanaged + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+	if (!d->larger && d->whole > UM_BLOCK_BYTES)
+		d->budget = d->whole - UM_BLOCK_BYTES > taken ? d->whole - taken : UM_BLOCK_BYTES;
 }
 
 static void measure_evictions(struct um_chosen_device *d, struct um_notices *notices)

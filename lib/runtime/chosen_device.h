@@ -24,7 +24,8 @@ struct um_chosen_device {
 	int profile_ignored; /* the profile named by UMADVISE_PROFILE cannot be read */
 	void *evicted; /* memory of the measurement of evictions, freed at close; NULL: none */
 	struct um_profile profile;
-	uint64_t budget;
+	uint64_t budget, whole; /* `whole`: with what unmanaged memory takes of it */
+	uint64_t unmanaged; /* bytes of UMADV_COMM */
 	/* The device has more memory than the requested budget, so its driver does not evict in time to keep the
 	 * budget. The default budget is not a limit: it leaves room for other allocations. */
 	int larger;
@@ -39,6 +40,10 @@ void um_chosen_device_close(struct um_chosen_device *d);
 /* The driver makes evictions one after the other, at this rate in bytes/s (0: not known): plans and predictions reckon
  * with it. Where the library makes all evictions it takes the place of the rate of copies. */
 void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate);
+
+/* Unmanaged memory was allocated (`bytes`), or freed (their negative): where the budget is the device's memory, less is
+ * left for managed memory, at least one block. Plans made from then on keep it. */
+void um_chosen_device_take(struct um_chosen_device *d, int64_t bytes);
 
 /* The CUDA error after which the device takes no calls any more, or 0. */
 int um_chosen_device_lost(const struct um_chosen_device *d);

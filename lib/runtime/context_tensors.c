@@ -158,6 +158,8 @@ static int allocate_unmanaged(struct umadv *adv, const struct birth *b, struct u
 	err = add_tensor(adv, (uint64_t)(uintptr_t)p, b, out);
 	if (err)
 		gpu->api->cudaFree(gpu, p);
+	else
+		um_chosen_device_take(&adv->device, (int64_t)b->bytes);
 	return err;
 }
 
@@ -227,10 +229,12 @@ static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 	err = remove_tensor(adv, t);
 	if (err)
 		return err;
-	if (unmanaged)
+	if (unmanaged) {
 		adv->device.gpu->api->cudaFree(adv->device.gpu, (void *)(uintptr_t)addr);
-	else
+		um_chosen_device_take(&adv->device, -(int64_t)bytes);
+	} else {
 		um_arena_pool_free(&adv->tensors.pool, addr, bytes, &use);
+	}
 	if (adv->horizon.host.capacity && !unmanaged)
 		um_horizon_free(&adv->horizon, addr, bytes);
 	return 0;

@@ -3,6 +3,8 @@
 
 #include "runtime/environment.h"
 
+#include "io/file_name.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +26,12 @@ void umadv_options_init(struct umadv_options *options)
 static int copy_strings(struct um_options *o)
 {
 	const char **const texts[] = {&o->pub.strategy, &o->pub.profile, &o->pub.plan, &o->pub.trace, &o->pub.run_log};
+	enum { TEXTS_KEPT = 3 }; /* the plan is compared with its variable, and expanded when it is read */
 	int err = 0;
 
 	for (int i = 0; i < COUNT(texts); i++) {
 		if (*texts[i] && **texts[i]) {
-			o->strings[i] = strdup(*texts[i]);
+			o->strings[i] = i < TEXTS_KEPT ? strdup(*texts[i]) : um_file_name(*texts[i]);
 			err = o->strings[i] ? err : -ENOMEM;
 		}
 		*texts[i] = o->strings[i];

@@ -456,13 +456,6 @@ static void names(void)
 	remove(second);
 	ok(um_log_open(&a, "/dev/null", &about, 0, 0, &d) == -EINVAL && *d.text, "a device file is refused: %s",
 	   d.text);
-	snprintf(second, sizeof second, "%s.%%p", file);
-	if (um_log_open(&a, second, &about, 0, 0, &d))
-		tap_bail(d.text);
-	finish(a, 0);
-	snprintf(second, sizeof second, "%s.%ld", file, (long)getpid());
-	ok(size_of(second) > 0, "%%p is the process's number");
-	remove(second);
 }
 
 /* Which files a log replaces. */

@@ -55,7 +55,7 @@ static void on_log(void *user, enum umadv_log_level level, const char *line)
 	(void)line;
 }
 
-static void open_app(struct app *a, unsigned larger)
+static void open_app(struct app *a, const char *strategy, unsigned larger)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
 	struct um_sim_options so = {.profile = v100, .capacity = larger * BUDGET};
@@ -65,7 +65,7 @@ static void open_app(struct app *a, unsigned larger)
 	umadv_options_init(&o);
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = BUDGET;
-	o.strategy = "prefetch-on-use";
+	o.strategy = strategy;
 	o.log = on_log;
 	a->err = um_sim_open(&a->gpu, &so);
 	if (!a->err)
@@ -101,7 +101,7 @@ static void on_use(unsigned larger, unsigned n_streams)
 	struct um_tally t;
 	struct app a;
 
-	open_app(&a, larger);
+	open_app(&a, "prefetch-on-use", larger);
 	play(&a, n_streams);
 	is_int(a.err, 0, "device of %u budgets, %u streams: the program runs", larger, n_streams);
 	ok(budget_kept(a.gpu, BUDGET), "device of %u budgets, %u streams: prefetch-on-use keeps the budget", larger,
@@ -124,7 +124,7 @@ static void large_op(unsigned larger)
 	struct um_tally t;
 	struct app a;
 
-	open_app(&a, larger);
+	open_app(&a, "prefetch-on-use", larger);
 	for (int it = 0; it < 3; it++) {
 		a.err |= umadv_iter(a.adv, NULL);
 		for (int i = 0; i < 6; i++)
@@ -171,6 +171,45 @@ static void trace(const char *name)
 	um_trace_free(t);
 }
 
+/* --- memory that is not managed --------------------------------------------------------------------------------- */
+
+static uint64_t budget_of(const struct app *a)
+{
+	struct umadv_stats st = {.struct_size = sizeof st};
+
+	umadv_stats_get(a->adv, &st);
+	return st.budget_bytes;
+}
+
+/* A buffer for communication takes device memory that the planner must not give to tensors. */
+static void communication(unsigned larger)
+{
+	const uint64_t left = larger == 1 ? BUDGET - 6 * MIB : BUDGET;
+	struct um_tally before, after;
+	void *buffer, *whole;
+	struct app a;
+
+	open_app(&a, "lookahead", larger);
+	is_int(umadv_alloc(a.adv, &buffer, 6 * MIB - 1000, "halo", UMADV_COMM), 0, "a buffer is allocated");
+	is_u64(budget_of(&a), left, "device of %u budgets: the buffer %s", larger,
+	       larger == 1 ? "takes whole blocks of the budget" : "has memory beside the budget");
+	play(&a, 1);
+	um_sim_tally(a.gpu, &before);
+	play(&a, 1);
+	um_sim_tally(a.gpu, &after);
+	is_int(a.err, 0, "device of %u budgets: the program runs", larger);
+	is_u64(after.faults, before.faults, "device of %u budgets: no op faults beside the buffer", larger);
+	ok(budget_kept(a.gpu, BUDGET), "device of %u budgets: the budget is kept beside the buffer", larger);
+	is_int(umadv_free(a.adv, buffer), 0, "the buffer is freed");
+	is_u64(budget_of(&a), BUDGET, "device of %u budgets: the budget is whole after that", larger);
+	if (larger == 1) {
+		is_int(umadv_alloc(a.adv, &whole, BUDGET, "halo", UMADV_COMM), 0, "a buffer takes all of the device");
+		is_u64(budget_of(&a), UM_BLOCK_BYTES, "one block of the budget is left");
+		is_int(umadv_free(a.adv, whole), 0, "the buffer is freed");
+	}
+	umadv_close(a.adv);
+}
+
 int main(void)
 {
 	blocks();
@@ -178,6 +217,7 @@ int main(void)
 		on_use(budget_devices[i], 1);
 		on_use(budget_devices[i], 2);
 		large_op(budget_devices[i]);
+		communication(budget_devices[i]);
 	}
 	trace("stencil_slabs");
 	trace("cg_laplace3d");

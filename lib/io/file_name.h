@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * file_name.h - names of files that each process of a job has for itself
+ *
+ * in    a name as a user gives it; the environment
+ * out   the name with %p as the process id and %r as the rank (doc/ranks.md)
+ *
+ * Start path.
+ */
+#ifndef UM_IO_FILE_NAME_H
+#define UM_IO_FILE_NAME_H
+
+/* The rank that a launcher gave this process: torchrun, Open MPI, MPICH or Slurm. 0 without one. */
+unsigned long um_file_rank(void);
+
+/* Gives a heap string. NULL: no memory. Other uses of % are kept. */
+char *um_file_name(const char *pattern);
+
+#endif
