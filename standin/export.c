@@ -14,19 +14,29 @@
 
 UM_EXPORT int cuGetExportTable(const void **table, const unsigned char *uuid);
 
+/* A way round for the file of that path, or "". */
+static const char *way_round(const char *path, const char *name)
+{
+	if (strncmp(name, "libcudnn", 8) == 0)
+		return ". PyTorch does without it: torch.backends.cudnn.enabled = False";
+	if (strstr(path, "/cupy_backends/"))
+		return ": build this module of CuPy with the shared one (doc/cupy.md)";
+	if (strstr(path, "/cupy/"))
+		return ". CuPy does without its cub: CUPY_ACCELERATORS= (doc/cupy.md)";
+	return strncmp(name, "lib", 3) ? ": link the shared one (nvcc -cudart shared), and dryrun puts its own there"
+				       : "";
+}
+
 /* Names the library or program whose code is at `code`, and a way round. */
 static int refuse(const void *code)
 {
 	Dl_info where;
-	const char *name = dladdr(code, &where) && where.dli_fname ? where.dli_fname : "a library", *way;
+	const char *path = dladdr(code, &where) && where.dli_fname ? where.dli_fname : "a library";
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	char text[512];
 
-	name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-	way = strncmp(name, "libcudnn", 8) == 0 ? ". PyTorch does without it: torch.backends.cudnn.enabled = False"
-	      : strncmp(name, "lib", 3) ? ": link the shared one (nvcc -cudart shared), and dryrun puts its own there"
-					: "";
 	snprintf(text, sizeof text, "NVIDIA's CUDA runtime inside %.200s, which starts on NVIDIA's own driver only%s",
-		 name, way);
+		 name, way_round(path, name));
 	return um_standin_unsupported(text);
 }
 

@@ -222,10 +222,10 @@ const struct tool_verb verb_run = {
 	.synopsis = "run [OPTION]... [--] PROGRAM [ARGUMENT]...",
 	.about = "Runs a CUDA program that does not know of the library: its device memory becomes managed memory, its "
 		 "launches, copies and fills are announced, and hints follow from the iterations that are found "
-		 "(doc/run.md). At the end one line says what was seen and what it brought. For PyTorch it puts a "
-		 "folder first in PYTHONPATH and, if none of PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF and "
-		 "PYTORCH_NO_CUDA_MEMORY_CACHING is set, sets the first to backend:cudaMallocAsync, but not with "
-		 "--managed none (doc/pytorch.md).",
+		 "(doc/run.md). At the end one line says what was seen and what it brought. For PyTorch and CuPy it "
+		 "puts a folder first in PYTHONPATH. If none of PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF and "
+		 "PYTORCH_NO_CUDA_MEMORY_CACHING is set, it sets the first to backend:cudaMallocAsync, but not with "
+		 "--managed none (doc/pytorch.md, doc/cupy.md).",
 	.options = options,
 	.tail = "Exit status and signals are the program's own; 125 if it could not be run, 126 if it is not\n"
 		"executable, 127 if it was not found.\n"

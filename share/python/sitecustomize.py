@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sitecustomize.py - first in the path of Python under `umadvise run`: loads umadvise.torch when torch is imported
+"""sitecustomize.py - first in the path of Python under `umadvise run`: loads umadvise.torch when torch is imported, and
+umadvise.cupy when cupy is
 
 Python looks for this name at its start. The file of this name that it would have found otherwise is run as well.
 """
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -10,10 +12,11 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FRAMEWORKS = 'torch', 'cupy'
 
 
 class Loader(importlib.abc.Loader):
-    """Loads torch as its own loader does, and umadvise.torch after it."""
+    """Loads a framework as its own loader does, and the module of umadvise for it after it."""
 
     def __init__(self, finder, loader):
         self.finder, self.loader = finder, loader
@@ -30,19 +33,19 @@ class Loader(importlib.abc.Loader):
         if self.finder in sys.meta_path:
             sys.meta_path.remove(self.finder)
         try:
-            import umadvise.torch
-            umadvise.torch.follow(module)
+            importlib.import_module(f'umadvise.{self.finder.framework}').follow(module)
         except Exception:  # the program runs as without it
             pass
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds torch as the others do. It stays until torch is loaded: a program may only ask whether torch is there."""
+    """Finds a framework as the others do. It stays until that is loaded: a program may only ask whether it is there."""
 
-    asked = False
+    def __init__(self, framework):
+        self.framework, self.asked = framework, False
 
     def find_spec(self, name, path=None, target=None):
-        if name != 'torch' or self.asked:
+        if name != self.framework or self.asked:
             return None
         self.asked = True
         try:
@@ -66,5 +69,5 @@ def run_next():
         spec.loader.exec_module(module)
 
 
-sys.meta_path.insert(0, Finder())
+sys.meta_path[:0] = map(Finder, FRAMEWORKS)
 run_next()

@@ -64,7 +64,7 @@ is "$(PYTHONPATH=$share:$fake "$python" -c "import umadvise.torch, torch, umadvi
 look='import torch, sys
 s = torch.__spec__
 print(torch.__file__, type(s.loader).__name__, s.loader is torch.__loader__)
-print([f for f in sys.meta_path if type(f).__module__ == "sitecustomize"])'
+print([f for f in sys.meta_path if getattr(f, "framework", "") == "torch"])'
 is "$(py -c "$look")" "$(PYTHONPATH=$fake "$python" -c "$look")" "the module torch is the same as without"
 ask='import importlib.util; s = importlib.util.find_spec("torch"); print(s.loader.get_filename("torch"), s.origin)'
 is "$(py -c "$ask; import torch; $hooks")" "$(PYTHONPATH=$fake "$python" -c "$ask")

@@ -26,7 +26,7 @@ installed '*/bin/umadvise' "the tool"
 [ ! -e "$top_builddir/lib/inject/.libs/libumadvise-preload.so" ] ||
 	installed '*/libumadvise/libumadvise-preload.so' "the library of umadvise run"
 installed '*/umadvise/nsys/umadvise.py' "the report for nsys stats"
-for i in sitecustomize.py umadvise/__init__.py umadvise/torch.py; do
+for i in sitecustomize.py umadvise/__init__.py umadvise/cupy.py umadvise/torch.py; do
 	installed "*/libumadvise/python/$i" "python/$i of umadvise run"
 done
 if [ -n "${SANITIZE-}" ]; then

@@ -196,7 +196,15 @@ fi
 if nvcc "$tmp/static" -arch="sm_$arch" -cudart static >"$tmp/log" 2>&1; then
 	is "$(under "$tmp/static" 2>"$tmp/err")" "count: cudaErrorNotSupported" "NVIDIA's own runtime does not start"
 	like "$(cat "$tmp/err")" "link the shared one" "the message says to link the shared runtime"
+	for i in cupy cupy_backends; do
+		mkdir "$tmp/$i" && cp "$tmp/static" "$tmp/$i/module.so"
+		under "$tmp/$i/module.so" >/dev/null 2>"$tmp/$i/err"
+	done
+	like "$(cat "$tmp/cupy/err")" "inside module.so, .*[.] CuPy does without its cub: CUPY_ACCELERATORS= " \
+		"the message on CuPy's cub says how to do without"
+	like "$(cat "$tmp/cupy_backends/err")" "inside module.so, .*: build this module of CuPy with the shared one" \
+		"the message on CuPy's runtime says to build it"
 else
-	skip 2 "nvcc links no static runtime"
+	skip 4 "nvcc links no static runtime"
 fi
 tap_done

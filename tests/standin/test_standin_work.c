@@ -231,7 +231,7 @@ static void host_functions(void)
 {
 	uint32_t *word = (uint32_t *)pinned;
 	uint64_t p;
-	int n = 0;
+	int n = 0, pools = 0;
 
 	set_async(device, 1, 2 * MIB, stream);
 	CALL(cuLaunchHostFunc, 10000, void *, void (*)(void *), void *)(stream, add_one, &n);
@@ -251,6 +251,8 @@ static void host_functions(void)
 	synchronize(stream);
 	is_int(n, 12, "until another writes it");
 
+	CALL(cuDeviceGetAttribute, 2000, int *, int, int)(&pools, 115, 0);
+	is_int(pools, 1, "the device says that it supports memory in stream order");
 	is_int(CALL(cuMemAllocAsync, 11020, uint64_t *, size_t, void *)(&p, 4 * MIB, stream), 0,
 	       "memory in stream order");
 	set_async(p, 9, MIB, stream);

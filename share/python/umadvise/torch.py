@@ -14,20 +14,20 @@ import ctypes
 import os
 import sys
 
+from umadvise import library
+
 STEPS = 3  # of each optimizer that are observed
 _followed = False
 
 
 def _library():
     """The functions of the preloaded library; None: it is not there."""
-    try:
-        lib = ctypes.CDLL(None)
+    lib = library()
+    if lib is not None:
         lib.umadvise_run_begin.argtypes = [ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint64]
         for name in 'begin', 'end', 'iteration':
             getattr(lib, f'umadvise_run_{name}').restype = None
-        return lib if lib.umadvise_run_wants else None
-    except (OSError, AttributeError):
-        return None
+    return lib
 
 
 def _tensors(torch, values):
