@@ -39,6 +39,8 @@ is "$(path=$fake:$top_srcdir/tests/inject/fake_torch py "import torch, cupy; $sa
 from torch.optim.optimizer import after; print(len(after))")" "async 8
 1" "a program of CuPy and PyTorch has both"
 is "$(path='' py '
+import sys
+sys.path = [p for p in sys.path if "-packages" not in p]
 try:
 	import cupy
 except ImportError as error:
