@@ -7,12 +7,13 @@
  * these. So the program waits for such an event, and for one in each of its own non-blocking streams. A stream of the
  * library's waits for these events, and the program for that stream: no stream of the program is used without the lock,
  * under which they are destroyed. The driver's function is called where the library has no streams, while anything
- * captures, and where work may be in a stream that is not known.
+ * captures, and where work may be in a stream that is not known: also if the driver has a function in a new form.
  */
 #include "inject/hook_sync.h"
 
 #include "inject/driver.h"
 #include "inject/session.h"
+#include "inject/summary.h"
 
 #include "base/vec.h"
 
@@ -110,9 +111,9 @@ static int wait_for_program(const void *context)
 	void *current = NULL;
 
 	if (!d || !um_session_helped(d) || !d->stream || !d->context || atomic_load(&um_session_state.captures) ||
-	    !um_real.cuEventCreate || !um_real.cuEventRecord || !um_real.cuStreamWaitEvent ||
-	    !um_real.cuStreamSynchronize || !um_real.cuCtxGetCurrent || um_real.cuCtxGetCurrent(&current) ||
-	    current != d->context || (context && context != current))
+	    um_summary_has_unhooked() || !um_real.cuEventCreate || !um_real.cuEventRecord ||
+	    !um_real.cuStreamWaitEvent || !um_real.cuStreamSynchronize || !um_real.cuCtxGetCurrent ||
+	    um_real.cuCtxGetCurrent(&current) || current != d->context || (context && context != current))
 		return 0;
 	return !join_all(d) && !um_real.cuStreamSynchronize(d->stream);
 }

@@ -25,6 +25,11 @@ void um_summary_unhooked(const char *name)
 		snprintf(unhooked, sizeof unhooked, "%s", name);
 }
 
+int um_summary_has_unhooked(void)
+{
+	return atomic_load(&has_unhooked);
+}
+
 void um_summary_keep(struct umadv *adv)
 {
 	struct umadv_stats s = {.struct_size = sizeof s};

@@ -37,6 +37,7 @@ extern atomic_uint um_inject_reasons;
 
 /* A function with a hook was looked up and got a form that has none. `name`: a string of the caller's, copied. */
 void um_summary_unhooked(const char *name);
+int um_summary_has_unhooked(void);
 
 /* Adds the statistics of a context that is about to be closed. */
 void um_summary_keep(struct umadv *adv);
