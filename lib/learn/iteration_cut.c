@@ -46,9 +46,9 @@ static uint32_t order_before(const struct work *w, uint32_t tensor)
 	return (uint32_t)(lo - w->first_before);
 }
 
-static int add_nests(struct work *w, uint32_t tensor)
+/* The first entry of the tensor among the nests of `all`, if it has one. */
+static size_t first_nest(const struct um_iteration *all, uint32_t tensor)
 {
-	const struct um_iteration *all = w->all;
 	size_t lo = 0, hi = all->nests.n;
 
 	while (lo < hi) {
@@ -59,7 +59,21 @@ static int add_nests(struct work *w, uint32_t tensor)
 		else
 			hi = mid;
 	}
-	for (; lo < all->nests.n && all->nests.at[lo].inner == tensor; lo++) {
+	return lo;
+}
+
+static int is_nested(const struct work *w, uint32_t tensor)
+{
+	size_t i = first_nest(w->all, tensor);
+
+	return i < w->all->nests.n && w->all->nests.at[i].inner == tensor;
+}
+
+static int add_nests(struct work *w, uint32_t tensor)
+{
+	const struct um_iteration *all = w->all;
+
+	for (size_t lo = first_nest(all, tensor); lo < all->nests.n && all->nests.at[lo].inner == tensor; lo++) {
 		struct um_iter_nest nest = all->nests.at[lo];
 
 		nest.inner = w->number[tensor];
@@ -180,6 +194,24 @@ static int add_late_frees(struct work *w)
 	return 0;
 }
 
+/* Adds the frees, in this part, of tensors that are older and not used in it. */
+static int add_idle_frees(struct work *w)
+{
+	const struct um_iteration *all = w->all;
+
+	for (size_t i = 0; i < all->tensors.n; i++) {
+		const struct um_iter_tensor *t = &all->tensors.at[i];
+
+		if (w->number[i] != NO_NUMBER || !within(t->death, w->cut->from, w->cut->to) ||
+		    within(t->birth, w->cut->before, w->cut->to) || t->bytes < UM_BLOCK_BYTES ||
+		    is_nested(w, (uint32_t)i))
+			continue;
+		if (um_vec_push(&w->out->idle_frees, ((struct um_iter_idle){t->id, t->bytes, shift(w, t->death)})))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* The first birth after the op before `position`. */
 static size_t first_birth(const struct um_iteration *all, uint32_t position)
 {
@@ -216,6 +248,8 @@ int um_iteration_cut(const struct um_iteration *all, const struct um_cut *cut, s
 	}
 	if (!err)
 		err = add_late_frees(&w);
+	if (!err)
+		err = add_idle_frees(&w);
 	free(w.number);
 	if (err)
 		um_iteration_fini(out);

@@ -7,9 +7,15 @@ static uint64_t age_of(const struct um_iter_tensor *t, const struct um_iteration
 	return !t->born_iter ? 1 : t->born_iter + 1 == it->n ? 2 : t->born_iter == it->n ? 3 : 0;
 }
 
+/* Do both number their tensors alike? */
+static int is_like(const struct um_iteration *it, const struct um_previous_iteration *past)
+{
+	return past->known && past->n + 1 == it->n && past->signature == it->signature;
+}
+
 static uint64_t fold_tensors(uint64_t h, const struct um_iteration *it, const struct um_previous_iteration *past)
 {
-	int like = past->known && past->n + 1 == it->n && past->signature == it->signature;
+	int like = is_like(it, past);
 
 	for (size_t i = 0; i < it->tensors.n; i++) {
 		const struct um_iter_tensor *t = &it->tensors.at[i];
@@ -43,6 +49,15 @@ uint64_t um_iteration_facts(const struct um_iteration *it, const struct um_previ
 		const struct um_iter_free *f = &it->late_frees.at[i];
 
 		h = um_hash_fold(h, (uint64_t)f->born_ord << 32 | (uint32_t)f->pos);
+		h = um_hash_fold(h, f->bytes);
+	}
+	for (size_t i = 0; i < it->idle_frees.n; i++) {
+		const struct um_iter_idle *f = &it->idle_frees.at[i];
+		uint32_t was = is_like(it, past) ? um_previous_iteration_find(past, f->id) : UM_NO_NUMBER;
+
+		if (was == UM_NO_NUMBER)
+			continue; /* the schedule has no slot for it */
+		h = um_hash_fold(h, (uint64_t)was << 32 | (uint32_t)f->pos);
 		h = um_hash_fold(h, f->bytes);
 	}
 	for (size_t i = 0; i < it->nests.n; i++) {

@@ -211,6 +211,25 @@ static void carry_older(struct build *b)
 	}
 }
 
+/* The memory of a tensor that is held without a use: a slot like those of the others, which no op uses. */
+static int add_idle(struct build *b)
+{
+	for (uint32_t i = 0; i < b->it->tensors.n; i++) {
+		uint32_t idle = b->roles->idle[i];
+		int64_t slot;
+
+		if (idle == UM_NO_NUMBER || slot_flags(b, i) & UM_SLOT_UNMANAGED)
+			continue;
+		slot = add_slot(b, i, UM_NOWHERE, b->it->idle_frees.at[idle].pos ? b->it->idle_frees.at[idle].pos : 1);
+		if (slot < 0)
+			return (int)slot;
+		b->out->slots.at[slot].carry = b->slot_of[i];
+		b->out->slots.at[slot].flags &= ~(unsigned)UM_SLOT_TRANSIENT;
+		bind(&b->out->slots.at[slot], &b->it->tensors.at[i]);
+	}
+	return 0;
+}
+
 static int list_births(struct build *b)
 {
 	if (um_vec_reserve(&b->out->births, b->it->births.n))
@@ -250,6 +269,9 @@ int um_slots_build(const struct um_iteration *it, const struct um_successors *ro
 	if (rc)
 		return rc;
 	carry_older(&b);
+	rc = add_idle(&b);
+	if (rc)
+		return rc;
 	join_transient(&b);
 	return list_births(&b);
 }

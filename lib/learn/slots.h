@@ -9,6 +9,7 @@
  *
  *     older, stays or unknown          -1, -1    carried by itself, or by its successor
  *     older, freed at q                -1, q     carried by the birth that succeeds it, if there is one
+ *     older, freed at q, not used      -1, q     carried by the tensor that was used before
  *     born, freed at q                 p, q
  *     born, succeeds one freed q <= p  p, q      one slot for both, carried by itself
  *     born, succeeds one freed q > p   p, e      both lives overlap; the older one has a slot of its own (-1, q)

@@ -50,6 +50,23 @@ static void by_number(struct um_successors *r, const struct um_iteration *it, co
 	}
 }
 
+/* What is held without a use has been passed on by the tensor that is used, and is older by an iteration. Only that is
+ * certain to recur. */
+static void find_idle(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past,
+		      unsigned char *taken)
+{
+	for (uint32_t i = 0; i < it->idle_frees.n; i++) {
+		const struct um_iter_idle *f = &it->idle_frees.at[i];
+		uint32_t b = um_previous_iteration_find(past, f->id);
+
+		if (b >= it->tensors.n || taken[b] || !alive_at_end(&it->tensors.at[b]) ||
+		    it->tensors.at[b].bytes != f->bytes)
+			continue;
+		taken[b] = 1;
+		r->idle[b] = i;
+	}
+}
+
 static void by_birth_order(struct um_successors *r, const struct um_iteration *it, unsigned char *taken)
 {
 	for (uint32_t a = 0; a < it->tensors.n; a++) {
@@ -93,16 +110,19 @@ int um_successors_init(struct um_successors *r, const struct um_iteration *it, c
 
 	r->next = malloc((n + 1) * sizeof *r->next);
 	r->predecessor = malloc((n + 1) * sizeof *r->predecessor);
+	r->idle = malloc((n + 1) * sizeof *r->idle);
 	r->late = malloc((it->births.n + 1) * sizeof *r->late);
-	if (!taken || !r->next || !r->predecessor || !r->late) {
+	if (!taken || !r->next || !r->predecessor || !r->idle || !r->late) {
 		free(taken);
 		um_successors_fini(r);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++)
-		r->next[i] = r->predecessor[i] = UM_NO_NUMBER;
-	if (past->known && past->n + 1 == it->n && past->signature == it->signature)
+		r->next[i] = r->predecessor[i] = r->idle[i] = UM_NO_NUMBER;
+	if (past->known && past->n + 1 == it->n && past->signature == it->signature) {
 		by_number(r, it, past, taken);
+		find_idle(r, it, past, taken);
+	}
 	by_birth_order(r, it, taken);
 	by_staying(r, it, taken);
 	find_late(r, it);
@@ -114,6 +134,7 @@ void um_successors_fini(struct um_successors *r)
 {
 	free(r->next);
 	free(r->predecessor);
+	free(r->idle);
 	free(r->late);
 	memset(r, 0, sizeof *r);
 }

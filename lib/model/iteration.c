@@ -26,6 +26,7 @@ void um_iteration_clear(struct um_iteration *it)
 	um_vec_clear(&it->ws);
 	um_vec_clear(&it->births);
 	um_vec_clear(&it->late_frees);
+	um_vec_clear(&it->idle_frees);
 	um_vec_clear(&it->nests);
 	it->n = 0;
 	it->signature = 0;
@@ -43,6 +44,7 @@ void um_iteration_fini(struct um_iteration *it)
 	um_vec_fini(&it->ws);
 	um_vec_fini(&it->births);
 	um_vec_fini(&it->late_frees);
+	um_vec_fini(&it->idle_frees);
 	um_vec_fini(&it->nests);
 	um_iteration_init(it);
 }

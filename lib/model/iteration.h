@@ -54,6 +54,14 @@ struct um_iter_free {
 	int32_t pos;
 };
 
+/* An older tensor that was freed in this iteration without a use in it: a variable of the program held it until then.
+ * One of less than a block is left out. */
+struct um_iter_idle {
+	struct um_tensor_id id;
+	uint64_t bytes;
+	int32_t pos;
+};
+
 /* A tensor of this iteration lies inside another live tensor (one entry for each enclosing tensor, innermost first). */
 struct um_iter_nest {
 	uint32_t inner; /* index into tensors */
@@ -71,6 +79,7 @@ struct um_iteration {
 	UM_VEC(struct um_workspace) ws; /* offered by ops */
 	UM_VEC(uint32_t) births; /* tensor indices in birth order */
 	UM_VEC(struct um_iter_free) late_frees; /* in order of the frees */
+	UM_VEC(struct um_iter_idle) idle_frees; /* of tensors that are not in `tensors` */
 	UM_VEC(struct um_iter_nest) nests;
 	UM_VEC(char *) strings; /* owned; empty in iterations from the recorder */
 	int incomplete; /* an allocation failed while recording: do not learn from it */

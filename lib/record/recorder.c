@@ -108,8 +108,11 @@ static int feed_free(struct um_recorder *r, const struct um_tensor *t)
 		it->tensors.at[t->seen_at].death = position(r);
 		it->tensors.at[t->seen_at].flags = t->flags;
 	}
-	if (t->born_iter == 0 || t->born_iter + 1 != it->n)
-		return 0; /* the order of births in set-up is not used */
+	if (t->born_iter == 0 || t->born_iter + 1 != it->n) { /* the order of births in set-up is not used */
+		if (seen(r, t) || t->parent || t->n_children || t->bytes < UM_BLOCK_BYTES)
+			return 0;
+		return um_vec_push(&it->idle_frees, ((struct um_iter_idle){t->id, t->bytes, position(r)}));
+	}
 	return um_vec_push(&it->late_frees, ((struct um_iter_free){t->born_ord, t->bytes, position(r)}));
 }
 

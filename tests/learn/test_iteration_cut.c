@@ -10,7 +10,7 @@
 
 struct app {
 	struct world w;
-	struct um_tensor *weight[3], *grad[3], *flip, *flop;
+	struct um_tensor *weight[3], *grad[3], *flip, *flop, *state, *held;
 };
 
 static void begin(struct app *a)
@@ -20,15 +20,19 @@ static void begin(struct app *a)
 		a->weight[i] = world_alloc(&a->w, 1000 + (unsigned)i, "w");
 	a->flip = world_alloc(&a->w, 77, "flip");
 	a->flop = world_alloc(&a->w, 77, "flop");
+	a->state = world_alloc(&a->w, UM_BLOCK_BYTES, "state");
 }
 
-/* Gradients live until the next step; two buffers swap. */
+/* Gradients live until the next step; two buffers swap; a state is held for a step after its last use. */
 static void step(struct app *a)
 {
-	struct um_tensor *act[3], *swap = a->flip;
+	struct um_tensor *act[3], *swap = a->flip, *next;
 	struct world *w = &a->w;
 
 	OP(w, "load", R(a->flip), W(a->flop));
+	if (a->held)
+		world_free(w, a->held);
+	next = world_alloc(w, UM_BLOCK_BYTES, NULL);
 	for (int i = 0; i < 3; i++) {
 		act[i] = world_alloc(w, 5000, NULL);
 		OP(w, "forward", R(a->weight[i]), W(act[i]));
@@ -41,7 +45,9 @@ static void step(struct app *a)
 		world_free(w, act[i]);
 	}
 	for (int i = 0; i < 3; i++)
-		OP(w, "update", R(a->grad[i]), U(a->weight[i]));
+		OP(w, "update", R(a->grad[i]), U(a->weight[i]), R(a->state), W(next));
+	a->held = a->state;
+	a->state = next;
 	a->flip = a->flop;
 	a->flop = swap;
 }
@@ -83,13 +89,17 @@ static int same_ops(const struct um_iteration *a, const struct um_iteration *b)
 
 static int same_births(const struct um_iteration *a, const struct um_iteration *b)
 {
-	int same = a->births.n == b->births.n && a->late_frees.n == b->late_frees.n;
+	int same =
+		a->births.n == b->births.n && a->late_frees.n == b->late_frees.n && a->idle_frees.n == b->idle_frees.n;
 
 	for (size_t i = 0; i < a->births.n && same; i++)
 		same = a->births.at[i] == b->births.at[i];
 	for (size_t i = 0; i < a->late_frees.n && same; i++)
 		same = a->late_frees.at[i].born_ord == b->late_frees.at[i].born_ord &&
 		       a->late_frees.at[i].pos == b->late_frees.at[i].pos;
+	for (size_t i = 0; i < a->idle_frees.n && same; i++)
+		same = a->idle_frees.at[i].id.v == b->idle_frees.at[i].id.v &&
+		       a->idle_frees.at[i].pos == b->idle_frees.at[i].pos;
 	return same;
 }
 
@@ -120,6 +130,7 @@ static void cut_equals_marked(void)
 	ok(same_ops(&marked, &cut), "its ops and uses are the same");
 	ok(same_births(&marked, &cut), "its births, and the frees of the births before, are the same");
 	is_u64(cut.late_frees.n, 3, "three gradients are freed an iteration after their birth");
+	is_u64(cut.idle_frees.n, 1, "the held state is freed without a use");
 	um_iteration_fini(&marked);
 	um_iteration_fini(&cut);
 }

@@ -560,6 +560,63 @@ static void unused_overlap(void)
 	world_fini(&w);
 }
 
+/* A variable of the program holds what is not used any more until it gets its next value. */
+static void held(void)
+{
+	const uint64_t bytes = UM_BLOCK_BYTES;
+	struct world w;
+	struct um_tensor *state, *next, *old = NULL;
+
+	world_init(&w);
+	state = world_alloc(&w, bytes, "state");
+	for (int step = 0; step < 6; step++) {
+		world_iter(&w);
+		if (step >= 2) {
+			sound(&w, "held");
+			is_int(w.changed, step == 2, "step %d: the schedule %s", step, step == 2 ? "is new" : "stays");
+		}
+		OP(&w, "read", R(state));
+		if (old)
+			world_free(&w, old);
+		next = world_alloc(&w, bytes, "next");
+		OP(&w, "step", R(state), W(next));
+		old = state;
+		state = next;
+	}
+	world_iter(&w);
+	is_int(w.sched.slots.n, 3, "there is a slot for what is held");
+	lives(&w.sched.slots.at[0], -1, -1, "what is used");
+	lives(&w.sched.slots.at[1], 1, 2, "what is born");
+	lives(&w.sched.slots.at[2], -1, 1, "what is held, until it is freed,");
+	is_int(w.sched.slots.at[2].carry, 0, "what was used is held next");
+	is_int(w.sched.slots.at[0].carry, 1, "what was born is used next");
+	is_u64(w.sched.slots.at[2].bound.v, old->id.v, "the slot is bound to its tensor");
+	world_free(&w, world_alloc(&w, bytes, "other"));
+	world_fini(&w);
+}
+
+/* Frees of older tensors that no iteration repeats have no slot. */
+static void let_go(void)
+{
+	struct world w;
+	struct um_tensor *p, *stock[4];
+
+	world_init(&w);
+	p = world_alloc(&w, 64, "p");
+	for (int i = 0; i < 4; i++)
+		stock[i] = world_alloc(&w, UM_BLOCK_BYTES, "stock");
+	for (int step = 0; step < 4; step++) {
+		world_iter(&w);
+		OP(&w, "a", U(p));
+		world_free(&w, stock[step]);
+		OP(&w, "b", U(p));
+	}
+	world_iter(&w);
+	is_int(w.changed, 0, "frees of tensors that were never used change no schedule");
+	is_int(w.sched.slots.n, 1, "they have no slots");
+	world_fini(&w);
+}
+
 static void nothing_to_learn(void)
 {
 	struct world w;
@@ -636,6 +693,8 @@ int main(void)
 	death_moves();
 	edges();
 	unused_overlap();
+	held();
+	let_go();
 	nothing_to_learn();
 	what_is_copied();
 	return tap_done();

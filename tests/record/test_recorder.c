@@ -170,6 +170,43 @@ static void late_and_dead(void)
 	world_fini(&w);
 }
 
+/* Older tensors that are freed without a use. */
+static void idle(void)
+{
+	struct world w;
+	struct um_tensor *setup, *old, *used, *small, *late;
+	uint64_t id;
+
+	world_init(&w);
+	setup = world_alloc(&w, UM_BLOCK_BYTES, "setup");
+	world_iter(&w);
+	old = world_alloc(&w, 2 * UM_BLOCK_BYTES, "old");
+	used = world_alloc(&w, UM_BLOCK_BYTES, "used");
+	small = world_alloc(&w, UM_BLOCK_BYTES - 1, "small");
+	id = old->id.v;
+	OP(&w, "a", W(used));
+	world_iter(&w);
+	late = world_alloc(&w, UM_BLOCK_BYTES, "late");
+	world_iter(&w);
+	world_free(&w, setup);
+	OP(&w, "b", R(used));
+	world_free(&w, old);
+	world_free(&w, used);
+	world_free(&w, small);
+	world_free(&w, late);
+	world_iter(&w);
+	is_int(w.it.idle_frees.n, 2, "frees of older tensors of a block or more, without a use, are recorded");
+	is_int(w.it.idle_frees.at[0].pos, 0, "one is freed before any op");
+	is_int(w.it.idle_frees.at[1].pos, 1, "the other is freed before op 1");
+	is_u64(w.it.idle_frees.at[1].id.v, id, "the record names the tensor");
+	is_u64(w.it.idle_frees.at[1].bytes, 2 * UM_BLOCK_BYTES, "it has the tensor's size");
+	is_int(w.it.tensors.n, 1, "they are not among the tensors of the iteration");
+	OP(&w, "c", R(world_alloc(&w, 64, "x")));
+	world_iter(&w);
+	is_int(w.it.idle_frees.n, 0, "the next iteration starts clean");
+	world_fini(&w);
+}
+
 static void relaunch(void)
 {
 	struct world w;
@@ -466,6 +503,7 @@ int main(void)
 	numbers_and_positions();
 	fingerprints();
 	late_and_dead();
+	idle();
 	relaunch();
 	memory_is_reused();
 	nested();
