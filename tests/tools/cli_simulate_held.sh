@@ -33,11 +33,11 @@ trace() {
 }
 trace 1 >"$tmp/marked.umtrace"
 trace 0 >"$tmp/found.umtrace"
-# The time of the last iteration, in per cent of that of its ops. Without a slot for what is held it is 359 to 376: those
-# blocks stay resident, the plan does not count them, and the driver evicts others for them.
+# The time of the last iteration, in per cent of that of its ops. Without a slot for what is held it is 359 to 376: its
+# blocks stay resident, uncounted, and the driver evicts others for them.
 steady() {
-	"$UMADVISE" simulate "$tmp/$1.umtrace" --profile a100 --budget 112MiB --iterations 20 --strategy lookahead -f csv \
-		2>/dev/null | awk -F, 'END { print int($6 / $7 * 100) }'
+	"$UMADVISE" simulate "$tmp/$1.umtrace" --profile a100 --budget 112MiB --iterations 20 --strategy lookahead \
+		-f csv 2>/dev/null | awk -F, 'END { print int($6 / $7 * 100) }'
 }
 for kind in marked found; do
 	time=$(steady $kind)
