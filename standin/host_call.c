@@ -10,9 +10,11 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,6 +30,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows;
 static pthread_cond_t due = PTHREAD_COND_INITIALIZER;
 static uint64_t given, ran; /* host functions */
 static int attended;
+static struct {
+	pthread_t thread;
+	int waits, ends; /* for a host function; it is to return */
+} attendant;
+static _Atomic pid_t owner; /* the process that has the thread; 0: none */
 
 /* --- does the program wait? --------------------------------------------------------------------------------------- */
 
@@ -82,21 +89,48 @@ static int has_run(void *before)
 	return count(&ran) != *(uint64_t *)before;
 }
 
+/* Until a host function is due and some time has passed. 0: the thread is to return. */
+static int look(uint64_t *before)
+{
+	struct timespec until;
+	int ends;
+
+	pthread_mutex_lock(&lock);
+	attendant.waits = 0;
+	while (given == ran && !attendant.ends)
+		pthread_cond_wait(&due, &lock);
+	*before = ran;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += LOOK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	while (!attendant.ends && pthread_cond_timedwait(&due, &lock, &until) != ETIMEDOUT)
+		;
+	ends = attendant.ends;
+	pthread_mutex_unlock(&lock);
+	return !ends;
+}
+
+static void wait_for_next(struct um_gpu *gpu, uint64_t before)
+{
+	int ends;
+
+	pthread_mutex_lock(&lock);
+	ends = attendant.ends;
+	attendant.waits = !ends;
+	pthread_mutex_unlock(&lock);
+	if (!ends)
+		gpu->api->worker_wait(gpu, has_run, &before);
+}
+
 static void *attend(void *arg)
 {
-	struct um_gpu *gpu = arg;
 	uint64_t before, calls = 0;
 	int slept = 0;
 
-	for (;;) {
-		pthread_mutex_lock(&lock);
-		while (given == ran)
-			pthread_cond_wait(&due, &lock);
-		before = ran;
-		pthread_mutex_unlock(&lock);
-		nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+	while (look(&before)) {
 		if (slept && calls == um_standin_calls() && all_sleep()) {
-			gpu->api->worker_wait(gpu, has_run, &before);
+			wait_for_next(arg, before);
 			slept = 0;
 			continue;
 		}
@@ -106,19 +140,34 @@ static void *attend(void *arg)
 	return NULL;
 }
 
-/* Without the thread host functions run in calls only. This library must stay, as the thread is never joined. */
+/* At exit. A thread that waits for a host function stays. */
+static __attribute__((destructor)) void end(void)
+{
+	int joins;
+
+	if (atomic_load(&owner) != getpid())
+		return;
+	pthread_mutex_lock(&lock);
+	attendant.ends = 1;
+	joins = !attendant.waits;
+	pthread_cond_signal(&due);
+	pthread_mutex_unlock(&lock);
+	if (joins)
+		pthread_join(attendant.thread, NULL);
+}
+
+/* Without the thread host functions run in calls only. This library must stay until exit, as the thread does. */
 static void begin(void)
 {
 	sigset_t all, had;
-	pthread_t thread;
 	Dl_info where;
 
 	if (!dladdr((void *)&lock, &where) || !dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE))
 		return;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &had);
-	if (!pthread_create(&thread, NULL, attend, um_standin()->gpu))
-		pthread_detach(thread);
+	if (!pthread_create(&attendant.thread, NULL, attend, um_standin()->gpu))
+		atomic_store(&owner, getpid());
 	pthread_sigmask(SIG_SETMASK, &had, NULL);
 }
 
