@@ -52,11 +52,8 @@ static void draw_head(const struct drawing *d)
 	const struct um_plan *p = &d->v->plan;
 	const struct um_plan_figures *f = &d->v->figures;
 
-	fprintf(d->to,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
-		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%g\" y=\"24\" font-size=\"16\">",
-		PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, LEFT);
+	svg_begin(d->to, PAGE_WIDE, PAGE_HIGH);
+	fprintf(d->to, "<text x=\"%g\" y=\"24\" font-size=\"16\">", LEFT);
 	svg_text(d->to, p->workload && *p->workload ? p->workload : "an iteration");
 	if (p->profile) {
 		fputs(" on ", d->to);

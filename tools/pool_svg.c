@@ -132,11 +132,8 @@ static void draw_head(const struct drawing *d, const char *workload, const char 
 {
 	double x = LEFT;
 
-	fprintf(d->to,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
-		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%g\" y=\"24\" font-size=\"16\">",
-		PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, LEFT);
+	svg_begin(d->to, PAGE_WIDE, PAGE_HIGH);
+	fprintf(d->to, "<text x=\"%g\" y=\"24\" font-size=\"16\">", LEFT);
 	svg_text(d->to, workload);
 	fprintf(d->to,
 		", %s</text>\n<text x=\"%g\" y=\"44\">%.1f MiB alive at most, in %.1f MiB of blocks; %.1f MiB "

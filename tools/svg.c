@@ -3,6 +3,15 @@
 
 #include "base/text.h"
 
+void svg_begin(FILE *to, int wide, int high)
+{
+	fprintf(to,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
+		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+		wide, high, wide, high, wide, high);
+}
+
 void svg_text(FILE *to, const char *s)
 {
 	for (size_t n; *s; s += n ? n : 1) {

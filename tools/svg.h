@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 
+/* Begins a drawing on white, of so many pixels; "</svg>" ends it. */
+void svg_begin(FILE *to, int wide, int high);
+
 /* Escapes a text for XML. Hidden characters become U+FFFD. */
 void svg_text(FILE *to, const char *s);
 
