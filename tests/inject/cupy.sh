@@ -6,16 +6,9 @@
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${PYTHON3=}"
 . "$top_srcdir/tests/tap.sh"
-
-python=${PYTHON3:-$(type -P python3)}
-[ -n "$python" ] || skip_all "no python3"
-[ -e "$top_builddir/lib/inject/.libs/libumadvise-preload.so" ] || skip_all "the library to preload was not built"
-# With a sanitizer the preloaded library comes before the sanitizer's, and Python frees little at its end.
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0:detect_leaks=0"
-export PYTHONDONTWRITEBYTECODE=1
+. "$top_srcdir/tests/inject/python.sh"
 unset PYTHONPATH CUPY_GPU_MEMORY_LIMIT UMADVISE_RUN_MANAGED
 fake=$(cd "$top_srcdir/tests/inject/fake_cupy" && pwd)
-share=$(cd "$top_srcdir/share/python" && pwd)
 
 py() { # PROGRAM [OPTION...]
 	PYTHONPATH=${path-$fake} timeout 60 "$UMADVISE" run "${@:2}" -- "$python" -c "$1" 2>"$tmp/err"

@@ -5,27 +5,9 @@
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${NVCC=}" "${SANITIZE=}"
 . "$top_srcdir/tests/tap.sh"
-
-driver=$(cd "$top_builddir/standin" 2>/dev/null && pwd)
-[ -e "$driver/libcuda.so.1" ] || skip_all "the stand-in driver was not built"
-[ -e "$top_builddir/lib/inject/.libs/libumadvise-preload.so" ] || skip_all "the library to preload was not built"
-[ -n "$NVCC" ] || skip_all "no nvcc here"
-[ -z "$SANITIZE" ] || skip_all "a program of nvcc has no sanitizer, and one must come first"
-case $("$NVCC" --version) in
-*"release 13."*) ;;
-*) skip_all "nvcc is not of version 13" ;;
-esac
-arch=$("$NVCC" --list-gpu-arch | sed -n 's/^compute_\([0-9]*\)$/\1/p' | head -n 1)
+. "$top_srcdir/tests/inject/nvcc.sh"
 app=$tmp/paged
-"$NVCC" -std=c++17 -arch="sm_$arch" -I"$top_srcdir/include" -o "$app" "$top_srcdir/tests/inject/run_paged.cu" \
-	-cudart shared -L"$driver" -l:libcuda.so.1 >"$tmp/log" 2>&1 ||
-	skip_all "nvcc links no program: $(head -n 1 "$tmp/log")"
-dry() { # BUDGET COMMAND...
-	"$UMADVISE" dryrun --profile a100 --format json -o "$tmp/report" --budget "$1" -- "${@:2}"
-}
-run() { # BUDGET PROGRAM ARGUMENT...
-	dry "$1" "$UMADVISE" run "${@:2}" 2>"$tmp/err"
-}
+build_shared paged "$top_srcdir/tests/inject/run_paged.cu"
 field() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$tmp/report" | head -n 1; }
 left() { sed -n 's/.*; \([0-9]*\) prefetches of the program left to the plan.*/\1/p' "$tmp/err"; }
 issued() { sed -n 's/.*; \([0-9]*\) hints in .*/\1/p' "$tmp/err"; }

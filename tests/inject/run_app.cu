@@ -5,9 +5,8 @@
  *
  * Layers of 8 MiB: forward y[i + 1] = f(y[i], w[i]), then backward over the same. Each mode launches in another way.
  */
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "run_must.h"
+
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 #include <thread>
@@ -74,21 +73,6 @@ static void backward_host(void **args, const unsigned *, const unsigned *)
 	for (int i = 0; i < *(int *)args[3]; i += STEP)
 		w[i] -= y[i] * x[i] / 256;
 }
-
-static const char *mode;
-static int is(const char *name)
-{
-	return std::strcmp(mode, name) == 0;
-}
-
-static void must(cudaError_t err, const char *what)
-{
-	if (err == cudaSuccess)
-		return;
-	std::printf("%s: %s\n", what, cudaGetErrorName(err));
-	std::exit(3);
-}
-#define MUST(call) must(call, #call)
 
 struct Net {
 	float *y[LAYERS + 1], *w[LAYERS];

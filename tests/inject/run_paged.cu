@@ -14,11 +14,9 @@
  *     none       without prefetches
  *     refused    prefetches that CUDA refuses are made in each iteration, and their errors printed in the last one
  */
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "run_must.h"
+
 #include <cuda.h>
-#include <cuda_runtime.h>
 #include <umadvise_dryrun.h>
 
 #define LAYERS 8
@@ -64,21 +62,6 @@ static void update_host(void **args, const unsigned *, const unsigned *)
 		p[i] -= m[i] / (v[i] + 1) / 16;
 	}
 }
-
-static const char *mode;
-static int is(const char *name)
-{
-	return std::strcmp(mode, name) == 0;
-}
-
-static void must(cudaError_t err, const char *what)
-{
-	if (err == cudaSuccess)
-		return;
-	std::printf("%s: %s\n", what, cudaGetErrorName(err));
-	std::exit(3);
-}
-#define MUST(call) must(call, #call)
 
 #define BYTES (N * sizeof(float))
 

@@ -6,17 +6,10 @@
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${SANITIZE=}" "${PYTHON3=}"
 . "$top_srcdir/tests/tap.sh"
-
-python=${PYTHON3:-$(type -P python3)}
-[ -n "$python" ] || skip_all "no python3"
-[ -e "$top_builddir/lib/inject/.libs/libumadvise-preload.so" ] || skip_all "the library to preload was not built"
-# With a sanitizer the preloaded library comes before the sanitizer's, and Python frees little at its end.
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0:detect_leaks=0"
-export PYTHONDONTWRITEBYTECODE=1
+. "$top_srcdir/tests/inject/python.sh"
 unset PYTHONPATH PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF PYTORCH_NO_CUDA_MEMORY_CACHING UMADVISE_RUN_PYTORCH
 folder=$(cd "$top_builddir/python" 2>/dev/null && pwd -P)
 fake=$(cd "$top_srcdir/tests/inject/fake_torch" && pwd)
-share=$(cd "$top_srcdir/share/python" && pwd)
 
 # --- the environment --------------------------------------------------------------------------------------------------
 
@@ -64,7 +57,7 @@ is "$(PYTHONPATH=$share:$fake "$python" -c "import umadvise.torch, torch, umadvi
 look='import torch, sys
 s = torch.__spec__
 print(torch.__file__, type(s.loader).__name__, s.loader is torch.__loader__)
-print([f for f in sys.meta_path if getattr(f, "framework", "") == "torch"])'
+print([f for f in sys.meta_path if type(f).__module__ == "sitecustomize" and f.framework != "cupy"])'
 is "$(py -c "$look")" "$(PYTHONPATH=$fake "$python" -c "$look")" "the module torch is the same as without"
 ask='import importlib.util; s = importlib.util.find_spec("torch"); print(s.loader.get_filename("torch"), s.origin)'
 is "$(py -c "$ask; import torch; $hooks")" "$(PYTHONPATH=$fake "$python" -c "$ask")
