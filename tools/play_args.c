@@ -165,7 +165,8 @@ const struct arg play_options[] = {
 		    "profile's link to the device)"),
 	ARG(ARG_COUNT, "per-link", PLAY_RANKS, AT(per_link), "N", .least = 1, .most = 4096,
 	    .expected = "a number of GPUs",
-	    .help = "with --ranks: so many GPUs share a link to the host, each has its part (default: 1)"),
+	    .help = "with --ranks: N GPUs share each link to the host, and each GPU gets an equal part of its rate "
+		    "(default: 1)"),
 	ARG(ARG_FLAG, "per-iteration", PLAY_SIMULATE, AT(per_iteration), NULL,
 	    .help = "also show each iteration: sources of its hints, and whether it was faster than on-demand"),
 	ARG(ARG_TEXT, "export", PLAY_SIMULATE, AT(export), "FILE", .writes = 1,

@@ -8,7 +8,7 @@
 #include "play/shard.h"
 #include "play_args.h"
 
-#define RANKS_STEPS 1000 /* GPU-hours are those of so many steps */
+#define RANKS_STEPS 1000 /* the table has the GPU-hours of this number of steps */
 
 /* A step on `n` GPUs with one strategy. */
 struct ranks_row {

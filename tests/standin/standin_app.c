@@ -55,7 +55,7 @@ static void post(void *sem)
 	sem_post(sem);
 }
 
-/* A host function behind a fill, and one behind that, each waited for without a call. */
+/* The program waits for a host function that follows a fill, then for a second one. It makes no call meanwhile. */
 static int wait_for_host(void)
 {
 	void *stream = NULL;
