@@ -161,6 +161,18 @@ static int set_pytorch(const struct run *r)
 	return *r->python && put_first("PYTHONPATH", r->python);
 }
 
+/* JAX reserves most of the device as one allocation. With the driver's pools each buffer is one. */
+static int set_jax(const struct run *r)
+{
+	static const char *const chosen[] = {"XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
+					     "XLA_PYTHON_CLIENT_MEM_FRACTION", "TF_GPU_ALLOCATOR"};
+	int own = r->managed && !strcmp(r->managed, "none");
+
+	for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+		own |= getenv(chosen[i]) != NULL;
+	return own ? 0 : setenv(chosen[0], "cuda_async", 1) || setenv(chosen[1], "false", 1);
+}
+
 /* NVTX loads the library; another tool that it would have loaded comes next. */
 static int listen(const struct run *r)
 {
@@ -184,7 +196,7 @@ static int set_plan(const struct run *r)
 
 static int environment(const struct run *r)
 {
-	return put_first("LD_PRELOAD", r->library) || set_pytorch(r) || listen(r) || set_plan(r) ||
+	return put_first("LD_PRELOAD", r->library) || set_pytorch(r) || set_jax(r) || listen(r) || set_plan(r) ||
 	       set_file("UMADVISE_TRACE", r->record) || set_file("UMADVISE_RUN_LOG", r->run_log) ||
 	       set_size("UMADVISE_BUDGET", r->budget) || set_size("UMADVISE_RUN_HOST", r->host) ||
 	       (r->managed && setenv("UMADVISE_RUN_MANAGED", r->managed, 1)) ||
@@ -225,7 +237,8 @@ const struct tool_verb verb_run = {
 		 "(doc/run.md). At the end one line says what was seen and what it brought. For PyTorch and CuPy it "
 		 "puts a folder first in PYTHONPATH. If none of PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF and "
 		 "PYTORCH_NO_CUDA_MEMORY_CACHING is set, it sets the first to backend:cudaMallocAsync, but not with "
-		 "--managed none (doc/pytorch.md, doc/cupy.md).",
+		 "--managed none (doc/pytorch.md, doc/cupy.md). Likewise it sets XLA_PYTHON_CLIENT_ALLOCATOR to "
+		 "cuda_async for JAX, without preallocation (doc/jax.md).",
 	.options = options,
 	.tail = "Exit status and signals are the program's own; 125 if it could not be run, 126 if it is not\n"
 		"executable, 127 if it was not found.\n"

@@ -13,7 +13,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum node_type { KERNEL, COPY, SET, HOST, GRAPH, EMPTY, WAIT, RECORD }; /* CUgraphNodeType */
+/* CUgraphNodeType; nodes of WAIT to FREE use no memory of the program. */
+enum node_type { KERNEL, COPY, SET, HOST, GRAPH, EMPTY, WAIT, RECORD, SIGNAL, AWAIT, ALLOCATE, FREE };
 #define DEEPEST 16 /* graphs inside of graphs */
 
 struct kernel_params { /* CUDA_KERNEL_NODE_PARAMS_v2 and _v3 */
@@ -109,8 +110,8 @@ static void read_node(struct exec *e, void *node, int depth)
 		ok = um_real.cuGraphChildGraphNodeGetGraph && !um_real.cuGraphChildGraphNodeGetGraph(node, &child);
 		if (ok)
 			read_graph(e, child, depth + 1);
-	} else if (type > RECORD) {
-		ok = 0; /* conditional nodes, allocations and others */
+	} else if (type > FREE) {
+		ok = 0; /* conditional nodes and others */
 	}
 	if (!ok)
 		e->unread = 1;

@@ -2,11 +2,12 @@
  *
  * hook_memory.c - allocations: device memory becomes managed memory and a tensor of the context
  *
- * Memory of cuMemAlloc is managed memory of the driver, adopted by the context. Memory of cuMemAllocAsync comes from
- * the context (umadv_alloc_async), as the driver frees no managed memory in stream order. Pools of the program, virtual
- * memory and memory of a capture stay the driver's.
+ * Memory of cuMemAlloc is managed memory of the driver, adopted by the context. Memory of cuMemAllocAsync and of pools
+ * that are for this process only comes from the context (umadv_alloc_async), as the driver frees no managed memory in
+ * stream order. Other pools, virtual memory and memory of a capture stay the driver's.
  */
 #include "inject/driver.h"
+#include "inject/pools.h"
 #include "inject/session.h"
 
 #include "base/vec.h"
@@ -51,6 +52,15 @@ static void adopt(struct um_injected *d, uint64_t at, uint64_t bytes, int conver
 		um_session_populate(d, at, bytes);
 }
 
+/* Device memory comes in pages of this size, so that programs which go a little beyond their allocations do no harm
+ * there. Beyond managed memory such an access would end the program. */
+#define PAGE ((uint64_t)2 << 20)
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return bytes < PAGE / 2 || bytes > UINT64_MAX - PAGE ? bytes : (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
 /* Allocates managed memory in place of device memory. 1: `err` is the result; 0: the driver should be asked. */
 static int convert(uint64_t *out, uint64_t bytes, const void *caller, int *err)
 {
@@ -62,7 +72,7 @@ static int convert(uint64_t *out, uint64_t bytes, const void *caller, int *err)
 		*err = NO_MEMORY;
 		return 1;
 	}
-	*err = um_real.cuMemAllocManaged(out, bytes, ATTACH_GLOBAL);
+	*err = um_real.cuMemAllocManaged(out, whole_pages(bytes), ATTACH_GLOBAL);
 	if (*err)
 		return 0;
 	adopt(d, *out, bytes, 1);
@@ -156,7 +166,12 @@ static int free_async(uint64_t at, void *stream, int (*real)(uint64_t, void *))
 {
 	struct um_range r;
 
-	if (!um_ranges_find(at, &r) || r.at != at || r.kind == UM_RANGE_ADOPTED || !um_ranges_remove(at, &r))
+	if (!um_ranges_find(at, &r) || r.at != at || (r.kind == UM_RANGE_ADOPTED && !r.converted))
+		return real ? real(at, stream) : UM_CUDA_SYMBOL_MISSING;
+	/* The driver frees memory of cuMemAlloc this way, but no managed memory. */
+	if (r.kind == UM_RANGE_ADOPTED && !um_session_captures(stream))
+		return um_real.cuStreamSynchronize(stream) ? 0 : cuMemFree_v2(at);
+	if (r.kind == UM_RANGE_ADOPTED || !um_ranges_remove(at, &r))
 		return real ? real(at, stream) : UM_CUDA_SYMBOL_MISSING;
 	um_session_removed(&r);
 	if (r.kind != UM_RANGE_OWN)
@@ -177,6 +192,10 @@ static int free_async(uint64_t at, void *stream, int (*real)(uint64_t, void *))
 	}                                                                                                              \
 	int cuMemAllocFromPoolAsync##suffix(uint64_t *out, size_t bytes, void *pool, void *stream)                     \
 	{                                                                                                              \
+		int err;                                                                                               \
+                                                                                                                       \
+		if (um_pools_private(pool) && convert_async(out, bytes, on, CALLER, &err))                             \
+			return err;                                                                                    \
 		atomic_fetch_or(&um_inject_reasons, UM_REASON_POOL);                                                   \
 		return keep_device(UM_PASS(cuMemAllocFromPoolAsync##suffix, (out, bytes, pool, stream)), out, bytes);  \
 	}                                                                                                              \

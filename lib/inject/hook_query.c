@@ -26,7 +26,7 @@ int cuMemGetAddressRange_v2(uint64_t *base, size_t *bytes, uint64_t at)
 {
 	struct um_range r;
 
-	if (!CONVERTED(at, &r) || r.kind != UM_RANGE_OWN)
+	if (!CONVERTED(at, &r))
 		return UM_PASS(cuMemGetAddressRange_v2, (base, bytes, at));
 	if (base)
 		*base = r.at;
@@ -42,9 +42,9 @@ static int answer(void *out, int attribute, const struct um_range *r)
 		*(int *)out = 0;
 	else if (attribute == HOST_POINTER)
 		*(void **)out = NULL;
-	else if (attribute == RANGE_START && r->kind == UM_RANGE_OWN)
+	else if (attribute == RANGE_START)
 		*(uint64_t *)out = r->at;
-	else if (attribute == RANGE_SIZE && r->kind == UM_RANGE_OWN)
+	else if (attribute == RANGE_SIZE)
 		*(size_t *)out = r->bytes;
 	else
 		return 0;

@@ -37,6 +37,8 @@
 	UM_HOOK_PTSZ(X, cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020,                                       \
 		     (uint64_t * out, size_t bytes, void *pool, void *stream))                                         \
 	UM_HOOK_PTSZ(X, cuMemFreeAsync, cuMemFreeAsync, 11020, (uint64_t at, void *stream))                            \
+	X(cuMemPoolCreate, cuMemPoolCreate, 11020, 0, (void **pool, const void *properties))                           \
+	X(cuMemPoolDestroy, cuMemPoolDestroy, 11020, 0, (void *pool))                                                  \
 	X(cuMemCreate, cuMemCreate, 10020, 0,                                                                          \
 	  (uint64_t * handle, size_t bytes, const void *properties, unsigned long long flags))                         \
 	X(cuMemRelease, cuMemRelease, 10020, 0, (uint64_t handle))
@@ -201,6 +203,7 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	X(cuDriverGetVersion, 2020, (int *version))                                                                    \
 	X(cuCtxGetDevice, 2000, (int *device))                                                                         \
 	X(cuCtxGetCurrent, 4000, (void **context))                                                                     \
+	X(cuDeviceGetDefaultMemPool, 11020, (void **pool, int device))                                                 \
 	X(cuFuncGetParamInfo, 12040, (void *function, size_t i, size_t *offset, size_t *bytes))                        \
 	X(cuKernelGetParamInfo, 12040, (void *kernel, size_t i, size_t *offset, size_t *bytes))                        \
 	X(cuFuncGetName, 12030, (const char **name, void *function))                                                   \

@@ -79,6 +79,14 @@ for program in own linked; do
 	is "$(run 64MiB "$tmp/$program" compute)" "$want" "$program: the result is the same"
 	like "$(cat "$tmp/err")" "100 % of 240 launches; [1-9][0-9]* hints" "$program: launches are seen"
 done
+# A device's driver frees no managed memory in stream order.
+for way in pool default-pool free-async; do
+	is "$(UMADVISE_DRYRUN_FAIL=cuMemFreeAsync:0:801 run 64MiB "$tmp/app" compute $way)" "$want" "$way: the result is the same"
+	like "$(cat "$tmp/err")" "seen 100 % of 96.0 MiB and 100 % of 240 launches; [1-9][0-9]* hints in" \
+		"$way: all memory and launches are seen"
+done
+is "$(run 64MiB "$tmp/app" beyond)" "1 1
+1" "a program may go beyond an allocation within 2 MiB, as in device memory, and is told the size that it asked for"
 for way in vfork fork threads capture; do
 	is "$(run 64MiB "$tmp/app" compute $way)" "$(dry 2GiB "$tmp/app" compute $way 2>/dev/null)" \
 		"$way: the results are the same"
@@ -116,6 +124,15 @@ like "$("$UMADVISE" report "$tmp/r.umlog" 2>&1)" "iteration" "--run-log writes a
 like "$("$UMADVISE" plan --show "$tmp/p.umplan")" \
 	"ops, 12 slots" "--plan writes the plan of the iteration that was found"
 is "$(run 64MiB --plan "$tmp/p.umplan" "$tmp/app" compute)" "$want" "--plan reads a plan that is there"
+
+jax() { # VARIABLE=VALUE...: what JAX reads, as run sets it
+	env -u XLA_PYTHON_CLIENT_ALLOCATOR -u XLA_PYTHON_CLIENT_PREALLOCATE -u TF_GPU_ALLOCATOR "$@" \
+		sh -c 'echo "$XLA_PYTHON_CLIENT_ALLOCATOR $XLA_PYTHON_CLIENT_PREALLOCATE"'
+}
+is "$(jax "$UMADVISE" run)" "cuda_async false" "each buffer of JAX is an allocation"
+is "$(jax "$UMADVISE" run --managed none)" " " "with --managed none JAX's allocator is not set"
+is "$(jax XLA_PYTHON_CLIENT_ALLOCATOR=platform "$UMADVISE" run)" "platform " "an allocator of JAX that is chosen stays"
+is "$(jax XLA_PYTHON_CLIENT_PREALLOCATE=true "$UMADVISE" run)" " true" "so it does where preallocation is chosen"
 
 # --- programs ---------------------------------------------------------------------------------------------------------
 

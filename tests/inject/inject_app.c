@@ -3,8 +3,9 @@
  * inject_app.c - a program of the driver API with unusual habits, for inject.sh; no header of CUDA
  *
  *     inject_app resolve           which of its functions come from the preloaded library, by way of finding them
- *     inject_app compute WAY [SUM] a computation that outgrows the device; WAY: how launches are made and found. With
- *                                  SUM, 9 is the exit status if the result is another one
+ *     inject_app compute WAY [SUM] a computation that outgrows the device; WAY: how launches are made and found, or
+ *                                  where its arrays are. With SUM, 9 is the exit status if the result is another one
+ *     inject_app beyond            writes a little beyond an allocation, and asks for its size
  *
  * Built with -DLINKED it is linked with the driver, with -DOWN_DLSYM it has a dlsym of its own, with -DRANGES its steps
  * are NVTX ranges.
@@ -185,17 +186,55 @@ static void steps(struct job *j, void *function, const uint64_t *at, void *strea
 	}
 }
 
+/* The pool of the arrays: one of the program, the device's, or none. */
+static void *pool_of_way(void)
+{
+	struct {
+		int type, handles, location, device;
+		char rest[128];
+	} properties = {.type = 1, .location = 1};
+	void *pool = NULL;
+
+	if (is("pool"))
+		must(CALL("cuMemPoolCreate", 11020, (void **, const void *))(&pool, &properties), "pool");
+	else if (is("default-pool"))
+		must(CALL("cuDeviceGetDefaultMemPool", 11020, (void **, int))(&pool, 0), "pool");
+	return pool;
+}
+
+static uint64_t array_of(void *pool, void *stream)
+{
+	uint64_t at = 0;
+
+	if (pool)
+		must(CALL("cuMemAllocFromPoolAsync", 11020, (uint64_t *, size_t, void *, void *))(&at, BYTES, pool,
+												  stream),
+		     "alloc");
+	else
+		must(CALL("cuMemAlloc", 3020, (uint64_t *, size_t))(&at, BYTES), "alloc");
+	return at;
+}
+
+static void free_array(uint64_t at, void *pool, void *stream)
+{
+	if (pool || is("free-async"))
+		must(CALL("cuMemFreeAsync", 11020, (uint64_t, void *))(at, stream), "free");
+	else
+		must(CALL("cuMemFree", 3020, (uint64_t))(at), "free");
+}
+
 static void *compute(void *arg)
 {
 	struct job *j = arg;
 	uint64_t at[BLOCKS], *host = calloc(1, BYTES);
-	void *stream = NULL, *function;
+	void *stream = NULL, *pool, *function;
 
 	must(CALL("cuCtxSetCurrent", 4000, (void *))(j->context), "context");
 	function = load();
 	must(CALL("cuStreamCreate", 2000, (void **, unsigned))(&stream, 1), "stream");
+	pool = pool_of_way();
 	for (unsigned i = 0; i < j->arrays; i++) {
-		must(CALL("cuMemAlloc", 3020, (uint64_t *, size_t))(&at[i], BYTES), "alloc");
+		at[i] = array_of(pool, stream);
 		must(CALL("cuMemsetD32Async", 3020, (uint64_t, unsigned, size_t, void *))(at[i], i + 1, BYTES / 4,
 											  stream),
 		     "set");
@@ -206,8 +245,10 @@ static void *compute(void *arg)
 		must(CALL("cuMemcpyDtoH", 3020, (void *, uint64_t, size_t))(host, at[i], BYTES), "copy");
 		for (size_t k = 0; k < BYTES / 8; k += 4096)
 			j->sum = j->sum * 31 + host[k];
-		must(CALL("cuMemFree", 3020, (uint64_t))(at[i]), "free");
+		free_array(at[i], pool, stream);
 	}
+	if (is("pool"))
+		must(CALL("cuMemPoolDestroy", 11020, (void *))(pool), "destroy");
 	must(CALL("cuStreamDestroy", 4000, (void *))(stream), "destroy");
 	free(host);
 	return NULL;
@@ -294,6 +335,19 @@ static void child(int starts)
 	printf("child %d\n", WEXITSTATUS(status));
 }
 
+static void beyond(void)
+{
+	const size_t bytes = ((size_t)3 << 20) + 4096;
+	uint64_t at = 0, base = 0, size = 0;
+
+	must(CALL("cuMemAlloc", 3020, (uint64_t *, size_t))(&at, bytes), "alloc");
+	must(CALL("cuMemsetD32Async", 3020, (uint64_t, unsigned, size_t, void *))(at + bytes, 1, 4096, NULL), "set");
+	must(CALL("cuMemGetAddressRange", 3020, (uint64_t *, size_t *, uint64_t))(&base, &size, at + 8192), "range");
+	printf("%d %d\n", base == at, size == bytes);
+	must(CALL("cuPointerGetAttribute", 4000, (void *, int, uint64_t))(&size, 12, at), "size");
+	printf("%d\n", size == bytes);
+}
+
 static int work(void *context, const char *want)
 {
 	struct job j = {context, BLOCKS, is("brief") ? 5 : is("short") ? 6 : is("long") ? 220 : 20, 0};
@@ -338,5 +392,9 @@ int main(int argc, char **argv)
 	memcpy(&launch_kernel, &fn, sizeof launch_kernel);
 	if (is("dlclose"))
 		dlclose(driver);
+	if (strcmp(argv[1], "beyond") == 0) {
+		beyond();
+		return 0;
+	}
 	return work(context, argc > 3 ? argv[3] : NULL);
 }
