@@ -34,7 +34,7 @@ def cycle(u, f, levels):
 def multigrid():
     squares = [(cupy.zeros((2048, 2048), cupy.float32), cupy.ones((2048, 2048), cupy.float32)) for _ in range(4)]
     while True:
-        yield
+        yield squares
         for k, (u, f) in enumerate(squares):
             squares[k] = cycle(u, f, 3), f
 
@@ -42,7 +42,7 @@ def multigrid():
 def krylov():
     x = cupy.ones(2 << 20)
     while True:
-        yield
+        yield x
         vectors = [x / cupy.linalg.norm(x)]
         for _ in range(20):
             w = 2 * vectors[-1] - cupy.roll(vectors[-1], 1) - cupy.roll(vectors[-1], -1)
@@ -64,7 +64,7 @@ def sharpen(image):
 def images():
     groups = [[cupy.ones((side, side, 3), cupy.uint8) for _ in range(6)] for side in (2048, 1536, 1024)]
     while True:
-        yield
+        yield groups
         groups = [[sharpen(image) for image in group] for group in groups]
 
 
@@ -80,4 +80,5 @@ def main():
     print('ms', *(f'{cupy.cuda.get_elapsed_time(a, b):.1f}' for a, b in zip(events, events[1:])))
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -203,7 +203,8 @@ def training(model, autocast, loss, batches=1, evaluated=0):
         optimizer.zero_grad()
         if evaluated and n % evaluated == evaluated - 1:
             with torch.no_grad(), autocast:
-                loss(model)
+                part = loss(model)
+        return part
     return step
 
 
@@ -216,6 +217,7 @@ def generation(model, autocast):
             with autocast:
                 logits = model(tokens, caches, PROMPT + n - 1 if n else 0)
             tokens = logits[:, -1:].argmax(-1)
+        return tokens
     return step
 
 

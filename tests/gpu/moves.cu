@@ -282,7 +282,13 @@ static void all_ways(const char *memory)
 		each_block(1, discard);
 	});
 	measure("copy from pinned memory, a block", resident, [] { each_block(1, copy_in); });
+	measure("the same, discarded before and prefetched", resident, [] {
+		each_block(1, discard);
+		each_block(1, device_prefetch);
+		each_block(1, copy_in);
+	});
 	measure("resident already: a prefetch a block", resident, [] { each_block(1, device_prefetch); });
+	measure("resident already: a prefetch for all", resident, [] { each_block(blocks, device_prefetch); });
 }
 
 int main(int argc, char **argv)

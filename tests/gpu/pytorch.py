@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """pytorch.py PROGRAM fp32|bf16 - one of bench/pytorch_model.py, in the size that is asked for, and what came out
 
-    tests/gpu/pytorch.py gpt fp32 [--width 1024] [--layers 8] [--batch 8] [--steps 16]
+    tests/gpu/pytorch.py gpt fp32 [--width 1024] [--layers 8] [--batch 8] [--steps 16] [--compile]
 
 Prints a line of JSON: the time of each step in ms by events of CUDA, the most bytes allocated, and a digest of the
-parameters. Operations are chosen so that two runs come to the same bits.
+parameters and of what the last step returned. Operations are chosen so that two runs come to the same bits.
 """
 import argparse
 import hashlib
@@ -27,6 +27,7 @@ def main():
     p.add_argument('dtype', choices=['fp32', 'bf16'])
     for name, default in ('width', 1024), ('layers', 8), ('batch', 8), ('steps', 16):
         p.add_argument('--' + name, type=int, default=default)
+    p.add_argument('--compile', action='store_true', help='the network by torch.compile')
     o = p.parse_args()
     model.WIDTH, model.LAYERS, model.BATCH = o.width, o.layers, o.batch
     warnings.simplefilter('ignore')
@@ -37,16 +38,17 @@ def main():
     torch.manual_seed(0)
     create, program, *settings = model.PROGRAMS[o.program]
     network = create().to('cuda')
-    step = program(network, torch.autocast('cuda', torch.bfloat16, enabled=o.dtype == 'bf16'), *settings)
+    called = torch.compile(network) if o.compile else network
+    step = program(called, torch.autocast('cuda', torch.bfloat16, enabled=o.dtype == 'bf16'), *settings)
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(o.steps + 1)]
     marks[0].record()
     for n in range(o.steps):
-        step(n)
+        last = step(n)
         marks[n + 1].record()
     torch.cuda.synchronize()
     digest = hashlib.sha256()
-    for parameter in network.parameters():
-        digest.update(parameter.detach().cpu().numpy().tobytes())
+    for tensor in *network.parameters(), last:
+        digest.update(tensor.detach().cpu().numpy().tobytes())
     print(json.dumps({'ms': [round(a.elapsed_time(b), 3) for a, b in zip(marks, marks[1:])],
                       'peak': torch.cuda.max_memory_allocated(), 'digest': digest.hexdigest()[:16]}))
 

@@ -81,12 +81,13 @@ for program in own linked; do
 done
 # A device's driver frees no managed memory in stream order.
 for way in pool default-pool free-async; do
-	is "$(UMADVISE_DRYRUN_FAIL=cuMemFreeAsync:0:801 run 64MiB "$tmp/app" compute $way)" "$want" "$way: the result is the same"
+	is "$(UMADVISE_DRYRUN_FAIL=cuMemFreeAsync:0:801 run 64MiB "$tmp/app" compute $way)" "$want" \
+		"$way: the result is the same"
 	like "$(cat "$tmp/err")" "seen 100 % of 96.0 MiB and 100 % of 240 launches; [1-9][0-9]* hints in" \
 		"$way: all memory and launches are seen"
 done
 is "$(run 64MiB "$tmp/app" beyond)" "1 1
-1" "a program may go beyond an allocation within 2 MiB, as in device memory, and is told the size that it asked for"
+1" "a program may go beyond an allocation within 2 MiB, and is told the size that it asked for"
 for way in vfork fork threads capture; do
 	is "$(run 64MiB "$tmp/app" compute $way)" "$(dry 2GiB "$tmp/app" compute $way 2>/dev/null)" \
 		"$way: the results are the same"
