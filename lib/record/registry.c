@@ -197,9 +197,11 @@ struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr)
 void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *bytes)
 {
 	uint64_t lo = *addr, hi = *addr + *bytes;
-	struct um_tensor *t;
+	struct um_tensor *t = um_registry_find(r, lo);
 
-	if (*bytes && !um_registry_find(r, lo)) {
+	if (t && hi <= end_of(t))
+		return;
+	if (*bytes && !t) {
 		t = tensor_of(um_tree_ceil(&r->live, lo, 0));
 		lo = t && t->addr < hi ? t->addr : hi;
 	}
