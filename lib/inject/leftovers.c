@@ -12,7 +12,6 @@
 
 #define FIRST_DOUBT 8
 #define MOST_DOUBT 255 /* for ever */
-#define MANY_STRAY 16
 
 /* A word at the latest launch, and what it pointed to. */
 struct um_leftover_word {
@@ -37,7 +36,6 @@ struct um_leftovers {
 	struct {
 		_Atomic uint8_t open; /* it may be one */
 		int8_t votes; /* of frameworks' operations at all places: those that used it less those that did not */
-		uint8_t stray; /* launches, at any place, with a word that is neither NULL nor an address */
 	} word[];
 };
 
@@ -206,13 +204,6 @@ static void compare(struct um_leftover_word *w, uint64_t word, uint32_t shape)
 	w->empty |= !shape;
 }
 
-/* A word that is a parameter of its own was written by the program. */
-static int in_struct(const struct um_function_layout *f, unsigned i)
-{
-	return (i > 0 && f->word[i - 1].param == f->word[i].param) ||
-	       (i + 1 < f->n && f->word[i + 1].param == f->word[i].param);
-}
-
 int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr)
 {
 	const struct um_range_seen *r = um_ranges_see(addr);
@@ -225,15 +216,11 @@ int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr)
 	if (s->is_new)
 		*w = (struct um_leftover_word){.word = addr, .shape = shape};
 	compare(w, addr, shape);
-	if (addr && !shape && in_struct(s->f, i))
-		s->l->word[i].stray += s->l->word[i].stray < MANY_STRAY;
 	if (um_declared_on)
 		note_declared(s, w, i, r);
 	if (w->old)
 		atomic_store_explicit(&s->l->word[i].open, 1, memory_order_relaxed);
 	if (w->declared_unused || (!w->declared_used && (w->empty || s->l->word[i].votes < 0)))
-		return 0;
-	if (!w->declared_used && s->l->word[i].stray == MANY_STRAY)
 		return 0;
 	return !atomic_load_explicit(&s->l->word[i].open, memory_order_relaxed) ||
 	       (!w->old && (w->varies || !w->doubt));

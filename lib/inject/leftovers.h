@@ -12,8 +12,6 @@
  * block, at the same position in a row of its launches, after the same rows of others. At a place, a word is left out
  *
  *  - once it was no address there;
- *  - once it was neither NULL nor an address in 16 launches at any places, if it is in a struct: a pointer that a program
- *    writes is one or the other;
  *  - while it stays the same, once the tensor at its address has had another size: it is not written for the launch;
  *  - once a framework's operation did not use it there (declared.h), or if operations at other places mostly did not;
  *  - if its tensor has another size than before: for FIRST_DOUBT launches, the second time for ever. This holds where

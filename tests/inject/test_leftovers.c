@@ -195,32 +195,6 @@ static void test_places(void)
 	ok(!is_use(&k, k.list[0]), "at the same place another shape is left out");
 }
 
-/* Is a word a use at a new place after `n` launches elsewhere with that value in it? */
-static int used_after(unsigned n, uint64_t value, int alone)
-{
-	uint64_t at = tensor(MIB), *word;
-	struct kernel k;
-
-	open_wide(&k);
-	word = alone ? &k.address : &k.list[1];
-	*word = value;
-	for (unsigned i = 0; i < n; i++)
-		launch_with(&k, 1 + i, 1);
-	*word = at;
-	launch_with(&k, 1000, 1);
-	return is_use(&k, at);
-}
-
-static void test_strays(void)
-{
-	ok(!used_after(16, 0x1234, 0),
-	   "a word with other values than addresses at other places is no use at a new one");
-	ok(!used_after(16, freed(), 0), "so it is with addresses of freed memory");
-	ok(used_after(15, 0x1234, 0), "one that had such values more rarely is a use");
-	ok(used_after(100, 0, 0), "one that was NULL is a use");
-	ok(used_after(100, 0x1234, 1), "a parameter that is one word is a use");
-}
-
 /* A launch of another kernel with that grid, one of a third kernel, and then one of `k`. */
 static void launch_after(struct kernel *k, unsigned grid)
 {
@@ -387,7 +361,6 @@ int main(void)
 	test_whole_parameter();
 	test_same_value();
 	test_places();
-	test_strays();
 	test_earlier_rows();
 	test_forgotten();
 	test_no_memory();
