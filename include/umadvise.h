@@ -140,7 +140,15 @@ struct umadv_options {
 				   UMADVISE_EVICT=auto|library|driver */
 	enum umadv_plan_thread plan_thread; /* UMADVISE_PLAN_THREAD=auto|on|off */
 	enum umadv_referee referee; /* UMADVISE_REFEREE=on|off */
+	/* Host memory that plans may use for evicted data, bytes, of this process alone. 0: DETECT on a CUDA device,
+	 * NONE on the simulated GPU. UMADV_HOST_MEMORY_DETECT: when the context is opened, the least of the available
+	 * memory and of what the limits of its cgroups leave, divided among the ranks of the node. Plans of the
+	 * strategy lookahead only. UMADVISE_HOST_MEMORY=BYTES[KiB|MiB|GiB]|detect|none */
+	uint64_t host_memory;
 };
+
+#define UMADV_HOST_MEMORY_NONE UINT64_MAX
+#define UMADV_HOST_MEMORY_DETECT (UINT64_MAX - 1)
 
 /* Sets defaults, then the values of environment variables that are valid. umadv_open logs invalid values. Strings point
  * into the environment. Start path. */

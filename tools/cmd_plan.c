@@ -91,13 +91,17 @@ static int check(const struct play_args *a)
 	return TOOL_USAGE;
 }
 
-static void print_figures(const char *output, const struct um_plan_figures *f, uint64_t budget, uint64_t bound_ns)
+static void print_figures(const char *output, const struct um_plan_figures *f, const struct um_play_options *o,
+			  uint64_t bound_ns)
 {
 	if (strcmp(output, "-") == 0)
 		return;
 	printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", tool_text(output),
 	       (double)f->ns / 1e6, (double)um_plan_core_ns(f) / 1e6, (double)f->peak_bytes / 1048576.0,
-	       (double)budget / 1048576.0);
+	       (double)o->budget / 1048576.0);
+	if (o->host_bytes)
+		printf(", host memory %.1f of %.1f MiB", (double)f->host_bytes / 1048576.0,
+		       (double)o->host_bytes / 1048576.0);
 	if (f->again_ns)
 		printf(", launched again %.3f ms", (double)f->again_ns / 1e6);
 	if (bound_ns)
@@ -135,7 +139,8 @@ static int run(int argc, char **argv)
 				    .iterations = a.iterations,
 				    .plan_ms = (unsigned)a.plan_ms,
 				    .progress = show_progress,
-				    .log = strategy < UM_PLAYS ? NULL : keep_reason,
+				    .host_bytes = a.host_memory,
+				    .log = strategy < UM_PLAYS && !a.host_memory ? NULL : keep_reason,
 				    .user = &progress,
 				    .recompute = a.recompute,
 				    .save_plan = a.output,
@@ -152,7 +157,9 @@ static int run(int argc, char **argv)
 	} else if (err) {
 		tool_say("plan", "%s: %s", a.traces[0], *r.why ? r.why : umadv_strerror(err));
 	} else {
-		print_figures(a.output, &r.plan, o.budget, bound.ns);
+		if (*progress.why)
+			tool_say("plan", "%s: %s", a.traces[0], progress.why);
+		print_figures(a.output, &r.plan, &o, bound.ns);
 	}
 	um_play_result_fini(&r);
 	um_trace_free(t);

@@ -136,20 +136,21 @@ static int play_one(struct simulation *s, enum um_play_strategy strategy, const 
 {
 	struct play_progress progress;
 	struct simulate_run *run = &s->run;
-	struct um_play_options o = {.profile = &s->args->profile,
-				    .budget = run->budget,
-				    .strategy = strategy,
-				    .iterations = s->args->iterations,
-				    .plan_ms = (unsigned)s->args->plan_ms,
-				    .evict = s->args->evict,
-				    .pattern = s->args->pattern ? s->args->pattern - 1 : 0,
-				    .jitter = s->args->jitter,
-				    .means = s->args->jitter_percent >= 0,
-				    .recompute = um_play_strategy_plans(strategy) && s->args->recompute &&
-						 !s->args->per_iteration,
-				    .progress = play_progress_show,
-				    .log = plan || strategy < UM_PLAYS ? NULL : report_reason,
-				    .user = &progress};
+	struct um_play_options o = {
+		.profile = &s->args->profile,
+		.budget = run->budget,
+		.strategy = strategy,
+		.iterations = s->args->iterations,
+		.plan_ms = (unsigned)s->args->plan_ms,
+		.evict = s->args->evict,
+		.pattern = s->args->pattern ? s->args->pattern - 1 : 0,
+		.jitter = s->args->jitter,
+		.means = s->args->jitter_percent >= 0,
+		.recompute = um_play_strategy_plans(strategy) && s->args->recompute && !s->args->per_iteration,
+		.progress = play_progress_show,
+		.host_bytes = s->args->host_memory,
+		.log = plan || (strategy < UM_PLAYS && !s->args->host_memory) ? NULL : report_reason,
+		.user = &progress};
 	int err;
 
 	run->strategy = plan ? "plan" : um_play_strategy_name(strategy);

@@ -23,14 +23,15 @@ json_t *plan_json_figures(const struct plan_view *v)
 	const struct um_plan *p = &v->plan;
 	const struct um_plan_figures *f = &v->figures;
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I}",
+	return json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, "
+			 "s:I}",
 			 "file", v->path, "workload", text(p->workload), "profile", text(p->profile), "strategy",
 			 text(p->strategy), "ops", (json_int_t)v->n_ops, "tensors", (json_int_t)v->n_slots, "hints",
 			 (json_int_t)v->n_hints, "budget_bytes", (json_int_t)p->budget, "peak_bytes",
-			 (json_int_t)f->peak_bytes, "h2d_bytes", (json_int_t)f->h2d_bytes, "d2h_bytes",
-			 (json_int_t)f->d2h_bytes, "ns", (json_int_t)f->ns, "stall_ns", (json_int_t)f->stall_ns,
-			 "predicted_ns", (json_int_t)um_plan_expected_ns(p), "bound_ns",
-			 p->bound_ns ? json_integer((json_int_t)p->bound_ns) : json_null(), "relaunches",
+			 (json_int_t)f->peak_bytes, "host_bytes", (json_int_t)f->host_bytes, "h2d_bytes",
+			 (json_int_t)f->h2d_bytes, "d2h_bytes", (json_int_t)f->d2h_bytes, "ns", (json_int_t)f->ns,
+			 "stall_ns", (json_int_t)f->stall_ns, "predicted_ns", (json_int_t)um_plan_expected_ns(p),
+			 "bound_ns", p->bound_ns ? json_integer((json_int_t)p->bound_ns) : json_null(), "relaunches",
 			 (json_int_t)v->relaunches, "relaunch_ns", (json_int_t)f->again_ns, "relaunched_bytes",
 			 (json_int_t)plan_dropped_bytes(v));
 }

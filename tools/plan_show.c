@@ -104,6 +104,9 @@ static void show_header(const struct plan_view *v, FILE *to)
 		    MIB(p->budget), MIB(f->peak_bytes), MIB(v->alive[v->fullest]),
 		    p->budget ? (double)v->alive[v->fullest] / (double)p->budget : 0,
 		    tool_text(plan_op_name(v, v->fullest, op, sizeof op)));
+	if (p->host_budget)
+		fprintf(to, "host       %.1f MiB of host memory for evicted blocks, %.1f MiB allowed\n",
+			MIB(f->host_bytes), MIB(p->host_budget));
 	table_wrapf(to, 0, 11, "link       %.2f GB/s in, %.2f GB/s out; copied %.1f MiB in, %.1f MiB out",
 		    (double)p->h2d / 1e9, (double)p->d2h / 1e9, MIB(f->h2d_bytes), MIB(f->d2h_bytes));
 	show_advice(to, p);

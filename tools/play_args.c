@@ -108,6 +108,9 @@ const struct arg play_options[] = {
 	    .help = "device memory is (most bytes alive at once, of those that ops use) / R; simulate accepts "
 		    "several"),
 	ARG_BUDGET(AT(budget), PLAYS | PLAY_RANKS, 2 << 20, "device memory (default: the profile's)"),
+	ARG(ARG_SIZE, "host-memory", PLAYS, AT(host_memory), "BYTES", .least = 1,
+	    .help = "host memory that plans of lookahead may use for evicted data (default: no limit); a number with "
+		    "KiB, MiB or GiB; simulate also shows what the driver has taken of it"),
 	ARG(ARG_READ, "strategy", ALL_PLAYS, 0, "S,...", .read = read_strategies, .word = strategy_name,
 	    .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of --list-strategies",
 	    .help = "simulate: infinite (unlimited memory), on-demand (page faults only), prefetch-on-use (each "

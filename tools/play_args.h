@@ -21,6 +21,7 @@ struct play_args {
 	double ratios[PLAY_RATIOS]; /* --oversubscribe */
 	unsigned n_ratios;
 	uint64_t budget; /* bytes; 0: not given */
+	uint64_t host_memory; /* likewise */
 	enum um_play_strategy strategies[PLAY_STRATEGIES];
 	unsigned n_strategies;
 	int chosen; /* --strategy */

@@ -86,6 +86,9 @@ static void print_table(struct simulate_out *out, const struct simulate_run *run
 		snprintf(out->again + strlen(out->again), sizeof out->again - strlen(out->again),
 			 "%s%llu operations by %s", *out->again ? ", " : "", (unsigned long long)r->relaunches,
 			 run->strategy);
+	if (run->args->host_memory && r->host_bytes)
+		snprintf(out->host + strlen(out->host), sizeof out->host - strlen(out->host), "%s%s %.0f MiB",
+			 *out->host ? ", " : "", run->strategy, (double)r->host_bytes / 1048576.0);
 	if (r->predicted_ns) {
 		out->predicted_ns = r->predicted_ns;
 		out->played_ns = r->steady_ns;
@@ -138,6 +141,9 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 			play_pattern_name(out->least), play_pattern_name(out->most));
 	if (*out->again)
 		fprintf(out->to, "  launched again (--no-recompute: without): %s\n", out->again);
+	if (*out->host)
+		fprintf(out->to, "  host memory that the driver has taken, of %.0f MiB: %s\n",
+			(double)run->args->host_memory / 1048576.0, out->host);
 	if (out->irregular)
 		fprintf(out->to,
 			"  Iterations are not all alike: figures are means over all of them from the third on.\n");
@@ -149,7 +155,7 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 		err = table_write(&out->kinds, out->to);
 	}
 	out->predicted_ns = 0;
-	*out->again = '\0';
+	*out->again = *out->host = '\0';
 	out->irregular = 0;
 	out->ranges = 0;
 	out->unmodelled = NULL;
@@ -263,7 +269,7 @@ static int add_json(struct simulate_out *out, const struct simulate_run *run)
 			      (json_int_t)r->h2d_bytes, "d2h_bytes", (json_int_t)r->d2h_bytes, "stall_ns",
 			      (json_int_t)r->stall_ns, "hints", (json_int_t)r->hints, "peak_resident_bytes",
 			      (json_int_t)r->peak_resident_bytes);
-	int err = !o;
+	int err = !o || json_object_set_new(o, "host_bytes", json_integer((json_int_t)r->host_bytes));
 
 	if (!err)
 		err = json_object_set_new(o, "sum_ns", json_integer((json_int_t)r->sum_ns));

@@ -37,6 +37,7 @@ struct simulate_out {
 	uint64_t iterations; /* played in this block */
 	uint64_t predicted_ns, played_ns; /* of the plan played in this block; 0: none */
 	char again[200]; /* strategies of this block that launch operations again, and how many */
+	char host[1000]; /* likewise, host memory of strategies */
 	int irregular; /* the iterations of this block are not all alike */
 	const char *unmodelled; /* the strategy without figures, or NULL */
 	int ranges; /* it has a range over patterns: */

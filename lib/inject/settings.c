@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "gpu/nvtx_listen.h"
 #include "runtime/environment.h"
+#include "runtime/host_memory.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,19 +20,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t least, host;
 static int quiet;
 
-/* Memory that the system can still give, of which a tenth is left to others. */
+/* Memory that the process can still take, of which a tenth is left to others. */
 static uint64_t available(void)
 {
-	FILE *f = fopen("/proc/meminfo", "re");
-	unsigned long long kib = 0;
-	char line[160];
+	struct um_host_memory m;
 
-	while (f && !kib && fgets(line, sizeof line, f))
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
-			kib = 0;
-	if (f)
-		fclose(f);
-	return kib / 10 * 9 * 1024;
+	um_host_memory_find("", &m);
+	return m.bytes < UINT64_MAX ? m.bytes / 10 * 9 : 0;
 }
 
 static void read_settings(void)

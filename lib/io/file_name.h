@@ -10,9 +10,6 @@
 #ifndef UM_IO_FILE_NAME_H
 #define UM_IO_FILE_NAME_H
 
-/* The rank that a launcher gave this process: torchrun, Open MPI, MPICH or Slurm. 0 without one. */
-unsigned long um_file_rank(void);
-
 /* Gives a heap string. NULL: no memory. Other uses of % are kept. */
 char *um_file_name(const char *pattern);
 

@@ -74,6 +74,7 @@ static int read_header(struct reader *r, const struct um_json *j)
 		{"ops", UM_JSON_MUST, INT32_MAX - 1, &r->n_ops},
 		{"slots", UM_JSON_MUST, UINT32_MAX - 1, &r->n_slots},
 		{"budget", UM_JSON_MUST, INT64_MAX, &p->budget},
+		{"host_budget", UM_JSON_MAY, INT64_MAX, &p->host_budget},
 		{"predicted_ns", UM_JSON_MAY, INT64_MAX, &p->predicted_ns},
 		{"rehearsed_ns", UM_JSON_MAY, INT64_MAX, &p->rehearsed_ns},
 		{"in_core_ns", UM_JSON_MAY, INT64_MAX, &p->in_core_ns},

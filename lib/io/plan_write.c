@@ -61,6 +61,8 @@ static void write_header(struct um_out *o, const struct um_plan *p)
 	key_u64(o, ",\"ops\":", p->sched.ops.n);
 	key_u64(o, ",\"slots\":", p->sched.slots.n);
 	key_u64(o, ",\"budget\":", p->budget);
+	if (p->host_budget)
+		key_u64(o, ",\"host_budget\":", p->host_budget);
 	um_out_key_str(o, ",\"profile\":", p->profile);
 	key_u64(o, ",\"h2d\":", p->h2d);
 	key_u64(o, ",\"d2h\":", p->d2h);

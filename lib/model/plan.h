@@ -38,6 +38,8 @@ struct um_plan {
 	struct um_schedule sched;
 	char *source, *workload, *profile, *strategy; /* owned; may be NULL */
 	uint64_t budget; /* bytes of device memory the hints keep to */
+	uint64_t host_budget; /* bytes of host memory the hints keep to (plan_host.h); 0: no limit */
+	uint64_t host_wanted; /* host memory without that limit, about; 0: not known */
 	uint64_t h2d, d2h; /* bytes/s that the plan assumes */
 	uint64_t remote; /* likewise, of ops' accesses over the link; 0: none */
 	uint64_t predicted_ns; /* steady iteration under these hints: ops and copies only */
@@ -67,6 +69,7 @@ struct um_plan_figures {
 	uint64_t stall_ns; /* ns - again_ns - sum of the ops' */
 	uint64_t h2d_bytes, d2h_bytes; /* copied in an iteration */
 	uint64_t peak_bytes; /* most bytes resident at once, <= budget */
+	uint64_t host_bytes; /* host memory of evicted data (plan_host.h) */
 };
 
 /* Sum of the ops' times, without relaunches, with the fastest algorithms. */
@@ -80,7 +83,7 @@ static inline uint64_t um_plan_core_ns(const struct um_plan_figures *f)
 int um_schedule_check(const struct um_schedule *s, char *why, size_t size);
 
 /* Proves the plan sound: 0; -EINVAL with the first violation in `why` (one line, at most `size` bytes; may be NULL);
- * -ENOMEM. `figures` may be NULL. Plan path: O((ops + uses + hints) log). */
+ * -ENOMEM. `figures` may be NULL; they are also filled where only the host budget is exceeded. Plan path: O((ops + uses + hints) log). */
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size);
 
 /* The same, and fills `start`. */

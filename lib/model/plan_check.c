@@ -7,6 +7,7 @@
  * repeating to the nanosecond: two iterations that agree in everything else are accepted, and the longer one counts.
  */
 #include "base/diag.h"
+#include "model/plan_host.h"
 #include "model/plan_run.h"
 #include "model/plan_unfold.h"
 #include "model/workspace.h"
@@ -230,7 +231,7 @@ static int run(const struct um_plan *p, struct um_plan_figures *figures, uint64_
 		*(p->sched.ops.at[i].again ? &again : &compute) += p->sched.ops.at[i].ns;
 		slower += um_workspace_slower_ns(&p->sched, &p->sched.ops.at[i]);
 	}
-	if (!err && figures)
+	if (!err)
 		*figures = (struct um_plan_figures){
 			.ns = r.tally.ns,
 			.again_ns = again,
@@ -264,6 +265,7 @@ static int run_unfolded(const struct um_plan *p, struct um_plan_figures *figures
 
 static int check(const struct um_plan *p, struct um_plan_figures *figures, uint64_t *start, char *why, size_t size)
 {
+	struct um_plan_figures f;
 	int err = um_schedule_check(&p->sched, why, size), again = 0;
 
 	if (!err)
@@ -273,9 +275,16 @@ static int check(const struct um_plan *p, struct um_plan_figures *figures, uint6
 				p->d2h);
 	if (!err)
 		err = check_hints(p, &again, why, size);
-	if (err)
-		return err;
-	return again ? run_unfolded(p, figures, start, why, size) : run(p, figures, start, why, size);
+	if (!err)
+		err = again ? run_unfolded(p, &f, start, why, size) : run(p, &f, start, why, size);
+	if (!err)
+		err = um_plan_host_bytes(p, &f.host_bytes);
+	if (!err && figures)
+		*figures = f;
+	if (!err && p->host_budget && f.host_bytes > p->host_budget)
+		err = um_refuse(why, size, "%" PRIu64 " bytes of host memory for evicted blocks, %" PRIu64 " allowed",
+				f.host_bytes, p->host_budget);
+	return err;
 }
 
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)
@@ -285,7 +294,7 @@ int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char
 
 int um_plan_prove(struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)
 {
-	struct um_plan_figures f;
+	struct um_plan_figures f = {0};
 	size_t n = p->sched.ops.n;
 	int err;
 
@@ -294,13 +303,13 @@ int um_plan_prove(struct um_plan *p, struct um_plan_figures *figures, char *why,
 	if (!p->start)
 		return -ENOMEM;
 	err = check(p, &f, p->start, why, size);
+	if (figures)
+		*figures = f;
 	if (err) {
 		free(p->start);
 		p->start = NULL;
 		return err;
 	}
 	p->start[n] = p->start[0] + f.ns;
-	if (figures)
-		*figures = f;
 	return 0;
 }

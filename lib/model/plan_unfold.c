@@ -250,6 +250,8 @@ static int move_hints(struct unfolding *w)
 static int copy_header(struct um_plan *to, const struct um_plan *from)
 {
 	to->budget = from->budget;
+	to->host_budget = from->host_budget;
+	to->host_wanted = from->host_wanted;
 	to->h2d = from->h2d;
 	to->d2h = from->d2h;
 	to->remote = from->remote;

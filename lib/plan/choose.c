@@ -14,6 +14,8 @@
 /* A gap with too many hints for the room that it frees is chosen last. */
 #define MANY_PARTS 16
 
+#define HOST_BONUS 256 /* iterations: before dead content */
+
 struct candidate {
 	int64_t key; /* the largest is evicted first */
 	int64_t end; /* in ops from the sweep's start; unused from here on */
@@ -29,6 +31,7 @@ struct sweep {
 			     entry */
 	UM_VEC(struct candidate) heap;
 	UM_VEC(uint32_t) taken; /* in the order of choice */
+	uint32_t n_host; /* blocks that have left */
 };
 
 int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident)
@@ -111,6 +114,14 @@ static int is_written(const struct um_blocks *b, uint32_t v)
 }
 
 /* `after`: ops from the sweep's start to the gap's visit, negative for gaps that are open when it starts. */
+/* Has the block left the device before, and may no other one leave freely? */
+static int is_favoured(const struct sweep *s, uint32_t v)
+{
+	const struct um_choose_rule *r = s->rule;
+
+	return r->free_host != UINT32_MAX && s->n_host >= r->free_host && r->host[s->b->visit[v].block];
+}
+
 static int offer(struct sweep *s, uint32_t v, int64_t after)
 {
 	const struct um_visit *x = &s->b->visit[v];
@@ -132,10 +143,30 @@ static int offer(struct sweep *s, uint32_t v, int64_t after)
 		c.key += 64 * iteration_ns;
 	else if (x->parts > MANY_PARTS)
 		c.key -= 64 * iteration_ns;
+	if (is_favoured(s, v))
+		c.key += HOST_BONUS * iteration_ns;
 	if (um_vec_push(&s->heap, c))
 		return -ENOMEM;
 	candidates_rise(s->heap.at, s->heap.n - 1);
 	return 0;
+}
+
+/* The block leaves the device. With the last one that may leave freely, gaps of blocks that have left come first. */
+static void leave(struct sweep *s, uint32_t block)
+{
+	const struct um_choose_rule *r = s->rule;
+	int64_t iteration_ns = (int64_t)r->clock[s->b->n_ops];
+
+	if (r->free_host == UINT32_MAX || r->host[block])
+		return;
+	r->host[block] = 1;
+	if (++s->n_host != r->free_host)
+		return;
+	for (size_t i = 0; i < s->heap.n; i++) {
+		if (is_favoured(s, s->heap.at[i].visit))
+			s->heap.at[i].key += HOST_BONUS * iteration_ns;
+		candidates_rise(s->heap.at, i);
+	}
 }
 
 static int give_up(struct sweep *s, uint32_t v)
@@ -146,6 +177,7 @@ static int give_up(struct sweep *s, uint32_t v)
 		return -ENOMEM;
 	s->c->evicted[v] = 1;
 	um_load_add(&s->c->load, x->op + 1, x->held, -1);
+	leave(s, x->block);
 	return 0;
 }
 
@@ -295,7 +327,11 @@ int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b,
 int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, const struct um_choose_rule *rule)
 {
 	struct sweep s = {.c = c, .b = b, .rule = rule, .limit = limit};
-	int err = sweep(&s);
+	int err;
+
+	for (uint32_t i = 0; rule->free_host != UINT32_MAX && i < b->n_blocks; i++)
+		s.n_host += rule->host[i];
+	err = sweep(&s);
 
 	if (!err)
 		keep_spare(&s);

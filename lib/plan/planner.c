@@ -224,8 +224,10 @@ out:
 /* Makes a plan by lookahead, with advice and, if requested, relaunches. */
 static int build_lookahead(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow, char *why, size_t size)
 {
-	int err = build_hints(r, NULL, NULL, out, why, size);
+	int err;
 
+	out->host_budget = r->host_budget;
+	err = build_hints(r, NULL, NULL, out, why, size);
 	if (err == -E2BIG || err == -EINVAL || (!err && out->predicted_ns > out->in_core_ns))
 		err = build_host_resident(r, out, err, why, size);
 	if (!err && r->recompute)

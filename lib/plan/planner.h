@@ -31,6 +31,8 @@ struct um_plan_effort {
 /* A better estimate than the link alone of an iteration's time under a sound plan. */
 struct um_plan_rehearsal {
 	int (*ns)(void *user, const struct um_plan *plan, uint64_t *ns); /* 0 or -ENOMEM */
+	/* Bytes of host memory, with that of blocks that leave without content. Likewise; may be NULL. */
+	int (*host)(void *user, const struct um_plan *plan, uint64_t *bytes);
 	void *user;
 };
 
@@ -38,6 +40,7 @@ struct um_plan_request {
 	const struct um_schedule *sched; /* borrowed */
 	const struct um_profile *profile; /* borrowed: link rates, costs of hints, op estimates where ns is 0 */
 	uint64_t budget; /* bytes */
+	uint64_t host_budget; /* of host memory (model/plan_host.h), of lookahead; 0: no limit */
 	const struct um_plan_room *rooms; /* arenas; slots that fit in none are placed after `grow_at` */
 	size_t n_rooms;
 	uint64_t grow_at; /* address of further arenas (multiple of 2 MiB) */
@@ -54,7 +57,8 @@ const char *um_plan_scheme_name(unsigned i);
 int um_plan_scheme_parse(const char *name);
 
 /* Fills `out` (initialised, empty). 0; -ENOMEM; -E2BIG with one line in `why` if an op exceeds the budget of a
- * published scheme; -EINVAL if the schedule is not valid. `*grow_bytes`: size used after grow_at. Plan path:
+ * published scheme; -EINVAL if the schedule is not valid. Where no plan keeps the host budget, the plan that needs
+ * least is made, and its host_budget is that. `*grow_bytes`: size used after grow_at. Plan path:
  * O((touches + hints) log). */
 int um_plan_build(const struct um_plan_request *request, struct um_plan *out, uint64_t *grow_bytes, char *why,
 		  size_t size);

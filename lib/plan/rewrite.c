@@ -282,6 +282,7 @@ static int prepare(struct rewrite *w, const struct um_plan *from, const struct u
 
 	um_plan_init(to);
 	to->budget = from->budget;
+	to->host_budget = from->host_budget;
 	to->h2d = from->h2d;
 	to->d2h = from->d2h;
 	if (um_burst_init(&w->burst, w->v))

@@ -201,7 +201,7 @@ static int run(struct um_search *s, int learn_first)
 	if (!err)
 		err = refine(s);
 	/* A configuration without a result is no failure while another one has a result. */
-	return err == -E2BIG && s->best_ns ? 0 : err;
+	return err == -E2BIG && (s->best_ns || s->least.plan_ns) ? 0 : err;
 }
 
 /* Groups: the use of a visit's first part. */
@@ -249,8 +249,9 @@ static int prepare(struct um_search *s)
 	s->evicted = calloc(visits, 1);
 	s->start = calloc(sched->ops.n + 1, sizeof *s->start);
 	s->not_before = calloc(visits, sizeof *s->not_before);
+	s->host = calloc(b->n_blocks + 1ull, 1);
 	if (!s->clock || !s->group || !s->rank || !s->size || !s->penalty || !s->stall || !s->total_stall ||
-	    !s->keep_resident || !s->evicted || !s->start || !s->not_before)
+	    !s->keep_resident || !s->evicted || !s->start || !s->not_before || !s->host)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
@@ -268,6 +269,8 @@ static int prepare(struct um_search *s)
 		s->capacity = (int32_t)(s->out->budget / UM_BLOCK_BYTES);
 	s->work_most = work_for(sched->ops.n, s->out->bound_ns);
 	set_groups(s);
+	s->free_host = UINT32_MAX;
+	s->least_host = UINT64_MAX;
 	return 0;
 }
 
@@ -286,6 +289,12 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	struct um_search_kept *best;
 	int err;
 
+	if (!s->best_ns && s->least.plan_ns) {
+		s->out->host_budget = s->least_host;
+		s->best_ns = s->least.plan_ns;
+		s->kept[UM_SEARCH_PREDICTED] = s->least;
+		memset(&s->least, 0, sizeof s->least);
+	}
 	if (!s->best_ns)
 		return um_refuse(why, size, "no sound plan found: %s", s->why);
 	take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
@@ -321,6 +330,8 @@ static void fini(struct um_search *s)
 	free(s->own.penalty);
 	free(s->start);
 	free(s->not_before);
+	free(s->host);
+	um_vec_fini(&s->least.hints);
 	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++) {
 		um_vec_fini(&s->kept[i].hints);
 		free(s->kept[i].seed.penalty);

@@ -26,7 +26,7 @@ struct um_search_request {
 };
 
 /* 0; -ENOMEM; -E2BIG (the blocks in use around one op do not fit) or -EINVAL (no sound plan found) with one line in
- * `why`. */
+ * `why`. If all plans exceed out->host_budget, that becomes the least that one of them needs. */
 int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
 		  size_t size);
 

@@ -20,6 +20,8 @@
 /* Plans rehearsed with advice and without it. */
 #define MOST_COMPARED 8
 
+#define LEAST_FREE 8 /* blocks that may leave freely; then none */
+
 const struct um_search_config um_search_configs[UM_SEARCH_CONFIGS] = {
 	{0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
 	{10, 0, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 0},
@@ -30,11 +32,22 @@ uint64_t um_search_round(const struct um_search *s)
 	return s->b->n_touches + s->out->sched.uses.n + 20ull * s->out->sched.ops.n;
 }
 
+/* The blocks that leave under the last choice. */
+static void count_host(struct um_search *s)
+{
+	memset(s->host, 0, s->b->n_blocks);
+	for (uint32_t v = 0; v < s->b->n_visits; v++)
+		s->host[s->b->visit[v].block] |= s->evicted[v];
+	s->host_blocks = 0;
+	for (uint32_t i = 0; i < s->b->n_blocks; i++)
+		s->host_blocks += s->host[i];
+}
+
 /* Hints of one configuration, into out->hints. `*too_short`: gaps that should not have been chosen, keep_resident
  * now. */
 static int apply_once(struct um_search *s, const struct um_search_config *w, int32_t limit, uint32_t *too_short)
 {
-	struct um_choose_rule rule = {s->clock, s->penalty, w->begin, w->clean};
+	struct um_choose_rule rule = {s->clock, s->penalty, w->begin, w->clean, s->host, s->free_host};
 	struct um_lowering carry = {{s->out->budget, s->out->h2d, s->out->d2h, w->eager}, s->capacity, w->merge, NULL};
 	struct um_timeline line = {0};
 	struct um_choice c;
@@ -42,6 +55,7 @@ static int apply_once(struct um_search *s, const struct um_search_config *w, int
 
 	if (err)
 		return err;
+	memset(s->host, 0, s->b->n_blocks);
 	err = um_choice_build(&c, s->b, limit, &rule);
 	if (!err && w->late && s->started) {
 		err = um_return_deadlines_build(s->b, &c, s->start, s->out->h2d, s->not_before);
@@ -53,6 +67,7 @@ static int apply_once(struct um_search *s, const struct um_search_config *w, int
 		*too_short = line.too_short;
 		s->estimate = line.ns;
 		memcpy(s->evicted, c.evicted, s->b->n_visits);
+		count_host(s);
 		memcpy(s->start, line.start, (s->out->sched.ops.n + 1) * sizeof *s->start);
 		s->started = 1;
 		memset(s->stall, 0, (s->out->sched.uses.n + 1) * sizeof *s->stall);
@@ -210,14 +225,42 @@ int um_search_rehearse(struct um_search *s, const struct um_search_config *w, ui
 	return err ? err : keep(to, s->out, plan_ns, fresh.ns);
 }
 
+/* A plan is sound but for the host budget. */
+static int exceed_host(struct um_search *s, const struct um_plan_figures *f)
+{
+	s->exceeds = 1;
+	if (f->host_bytes >= s->least_host)
+		return 0;
+	s->least_host = f->host_bytes;
+	return keep(&s->least, s->out, f->ns, 0);
+}
+
+/* Adds blocks that leave without content. */
+static int find_host(const struct um_search *s, struct um_plan_figures *f)
+{
+	uint64_t bytes;
+
+	if (s->rehearsal->host(s->rehearsal->user, s->out, &bytes))
+		return -ENOMEM;
+	f->host_bytes = bytes > f->host_bytes ? bytes : f->host_bytes;
+	return 0;
+}
+
 int um_search_judge(struct um_search *s, const struct um_search_config *w)
 {
-	struct um_plan_figures f;
+	struct um_plan_figures f = {0};
 	struct um_plan *out = s->out;
 	int err = um_advice_add(out);
 
+	s->exceeds = 0;
 	if (!err)
 		err = um_plan_prove(out, &f, s->why, sizeof s->why);
+	if (out->host_budget && f.ns && s->rehearsal && s->rehearsal->host && find_host(s, &f))
+		return -ENOMEM;
+	if (out->host_budget && !out->host_wanted)
+		out->host_wanted = f.host_bytes;
+	if (out->host_budget && f.host_bytes > out->host_budget)
+		return exceed_host(s, &f);
 	if (err)
 		return err == -EINVAL ? 0 : err;
 	out->predicted_ns = f.ns;
@@ -253,11 +296,31 @@ int um_search_enough(const struct um_search *s)
 }
 
 /* Estimates differ from predictions by about a per cent. */
+static int judge_near(struct um_search *s, const struct um_search_config *w)
+{
+	s->exceeds = 0;
+	if (s->best_ns && !um_search_is_near(s, s->estimate - s->estimate / 256))
+		return 0;
+	return um_search_judge(s, w);
+}
+
+/* The fewer blocks may leave freely, the fewer leave. The next configuration begins with what this one ends with. If
+ * even none is too much, all begin anew: then the plan with the least host memory counts. */
 int um_search_try(struct um_search *s, const struct um_search_config *w)
 {
 	int err = um_search_apply(s, w);
 
-	if (!err && (!s->best_ns || um_search_is_near(s, s->estimate - s->estimate / 256)))
-		err = um_search_judge(s, w);
+	if (!err)
+		err = judge_near(s, w);
+	while (!err && s->exceeds && s->free_host) {
+		uint32_t most = s->host_blocks < s->free_host ? s->host_blocks : s->free_host;
+
+		s->free_host = most < LEAST_FREE ? 0 : most / 4 * 3;
+		err = um_search_apply(s, w);
+		if (!err)
+			err = judge_near(s, w);
+	}
+	if (s->exceeds)
+		s->free_host = UINT32_MAX;
 	return err;
 }

@@ -56,6 +56,12 @@ struct um_search {
 	int learning_rounds; /* rounds of learning */
 	int compared; /* number of plans rehearsed with advice (advice.h) and without */
 	uint64_t advised_ns, bare_ns; /* the least times with and without advice */
+	uint8_t *host; /* by block: it leaves the device, under the last choice */
+	uint32_t host_blocks; /* their number */
+	uint32_t free_host; /* struct um_choose_rule */
+	int exceeds; /* the plan that was judged last exceeds the host budget */
+	struct um_search_kept least; /* of the plans that exceed the host budget, the one with the least host memory */
+	uint64_t least_host; /* its host memory; UINT64_MAX: none */
 	int no_hints; /* only estimates are made */
 	int no_rehearsal; /* the following plans are not rehearsed */
 	double score; /* of the last rehearsal */

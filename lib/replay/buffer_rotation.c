@@ -47,6 +47,7 @@ int um_compiled_plan_turn(struct um_compiled_plan_walk *b)
 
 	if (!was)
 		return -ENOMEM;
+	um_compiled_plan_keep_left(b);
 	for (uint32_t i = 0; i < s->slots.n; i++)
 		for (uint32_t k = b->slot_part[i]; b->moves[i] && k < b->slot_part[i + 1]; k++)
 			was[k] = (struct turn){b->parts[k], b->blocks[b->parts[k].block]};

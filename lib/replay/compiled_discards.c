@@ -8,6 +8,8 @@
 
 #include "base/pqueue.h"
 
+#define MOST_OPS (UINT64_MAX / 2 - 1) /* instead of infinite */
+
 static int before(const struct um_compiled_plan_dead *x, const struct um_compiled_plan_dead *y)
 {
 	return x->need != y->need ? x->need > y->need : x->block > y->block;
@@ -31,7 +33,9 @@ void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compil
 	bl->since = at;
 	bl->dead_slot = slot;
 	b->dead[b->n_dead] =
-		(struct um_compiled_plan_dead){distance == UINT32_MAX ? UINT64_MAX : b->ops_before + at + distance, bl};
+		(struct um_compiled_plan_dead){distance == UINT32_MAX ? MOST_OPS : b->ops_before + at + distance, bl};
+	if (b->plan->host_budget && bl->left)
+		b->dead[b->n_dead].need += MOST_OPS + 1;
 	dead_rise(b->dead, b->n_dead++);
 }
 

@@ -300,6 +300,8 @@ int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *
 		err = list_deaths(b);
 	if (!err)
 		find_streams(b);
+	if (!err)
+		um_compiled_plan_mark_leaving(b);
 	return err;
 }
 
@@ -310,6 +312,7 @@ size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr)
 
 void um_compiled_plan_unmap(struct um_compiled_plan_walk *b)
 {
+	um_compiled_plan_count_left(b);
 	free(b->slot_part);
 	free(b->parts);
 	free(b->blocks);

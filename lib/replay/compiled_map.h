@@ -24,6 +24,7 @@ struct um_compiled_plan_block {
 	int resident;
 	int read_mostly, host_resident; /* all parts in it are read mostly; are host-resident */
 	uint8_t faults; /* a paged op faults on it: 1 in the previous walk, 2 in this one */
+	uint8_t left; /* 1: an eviction hint says that it will leave the device; 2: it left in the latest walk */
 	int unsure; /* counted as resident, but not prefetched by an action */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the previous walk */
 	uint32_t since; /* dead: from this op of the walk on */
@@ -57,7 +58,9 @@ struct um_compiled_plan_drop {
 
 /* A dead block. */
 struct um_compiled_plan_dead {
-	uint64_t need; /* next touch, in ops over all walks; UINT64_MAX never */
+	uint64_t
+		need; /* next touch, in ops over all walks; UINT64_MAX / 2 - 1: never. With a host budget more for blocks that
+			  have left before: they have host memory */
 	struct um_compiled_plan_block *block;
 };
 
@@ -136,6 +139,12 @@ static inline void um_compiled_plan_come(struct um_compiled_plan_walk *b)
 	if (++b->resident > b->out->peak)
 		b->out->peak = b->resident;
 }
+
+/* Host memory. Before the first walk: marks the blocks of evictions, so that others need not leave. Between two walks:
+ * blocks that have left are among them. After the last one: fills b->out->host. */
+void um_compiled_plan_mark_leaving(struct um_compiled_plan_walk *b);
+void um_compiled_plan_keep_left(struct um_compiled_plan_walk *b);
+void um_compiled_plan_count_left(struct um_compiled_plan_walk *b);
 
 /* For a complete walk: orders its actions and their waits into b->out. 0 or -ENOMEM. */
 int um_compiled_plan_order(struct um_compiled_plan_walk *b);

@@ -154,6 +154,7 @@ static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_b
 	if (bl->away && !bl->read_mostly)
 		start_out(b, at);
 	bl->resident = bl->unsure = 0;
+	bl->left |= b->finds_missing ? 0 : 2;
 	b->resident--;
 	um_compiled_plan_dead_remove(b, bl);
 }
@@ -504,8 +505,7 @@ static void next_walk(struct um_compiled_plan_walk *b)
 		b->err = -ENOMEM;
 }
 
-/* Keeps the missing blocks for which there is room from the iteration's beginning until they are touched or evicted; in
- * that order. */
+/* Keeps missing blocks, as far as there is room, from the iteration's beginning until they are touched or evicted. */
 static void choose_ahead(struct um_compiled_plan_walk *b)
 {
 	int64_t most = INT64_MIN; /* maximum resident so far, less the blocks prefetched ahead and touched by then */

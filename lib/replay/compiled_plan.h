@@ -98,6 +98,8 @@ struct um_compiled_plan {
 
 	uint32_t run_out; /* set before compilation, by um_compiled_plan_init or the caller: as UM_RUN_OUT */
 	uint64_t over; /* number of ins without room by this count: the driver will evict */
+	uint64_t host; /* blocks that leave the device in a steady iteration, with or without content, or stay on the
+			  host: the driver gives each of them host memory */
 	uint64_t peak; /* blocks that are resident at most, in all compiled iterations */
 	/* For a completely compiled plan: */
 	uint8_t *resident; /* by block: on the device when a steady iteration ends */
@@ -125,6 +127,9 @@ int um_compiled_plan_issue_early(struct um_compiled_plan *p, const struct um_pla
 
 /* Only the steady iteration, with prefetches issued early, in half the time: for evaluation, not for execution. */
 int um_compiled_plan_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
+
+/* The bytes of `host` of the plan's steady iteration, compiled for its budget. 0 or -ENOMEM. */
+int um_compiled_plan_host(const struct um_plan *plan, uint64_t *bytes);
 
 /* A tensor that is born in one iteration and freed in the next stays, in the first iteration, at its current place
  * (bound_addr) until it is freed. */

@@ -6,7 +6,9 @@
 #include "gpu/managed.h"
 #include "gpu/null.h"
 #include "io/profile_file.h"
+#include "io/rank.h"
 #include "runtime/environment.h"
+#include "runtime/host_memory.h"
 #include "runtime/link_speed.h"
 
 #include <errno.h>
@@ -131,6 +133,26 @@ static void set_budget(struct um_chosen_device *d, struct um_options *options, s
 	}
 }
 
+/* Ranks of a node get equal parts of what there is. */
+static void set_host_budget(struct um_chosen_device *d, uint64_t asked)
+{
+	struct um_host_memory host;
+	struct um_rank rank;
+
+	if (asked && asked < UMADV_HOST_MEMORY_DETECT) {
+		d->host_budget = asked;
+		snprintf(d->host_limit, sizeof d->host_limit, "as stated");
+	} else if (asked == UMADV_HOST_MEMORY_DETECT || (!asked && d->real)) {
+		um_host_memory_find("", &host);
+		um_rank_find(&rank);
+		if (host.bytes < UINT64_MAX)
+			d->host_budget = host.bytes / rank.local_size + 1; /* not 0 */
+		snprintf(d->host_limit, sizeof d->host_limit, "%s", host.limit);
+		if (rank.local_size > 1)
+			snprintf(d->host_limit, sizeof d->host_limit, "1/%lu of %s", rank.local_size, host.limit);
+	}
+}
+
 void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 {
 	struct um_profile *p = &d->profile;
@@ -188,6 +210,7 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 		return err;
 	d->real = d->gpu->caps.concurrent_managed && !d->gpu->caps.virtual_time;
 	set_budget(d, options, notices);
+	set_host_budget(d, o->host_memory);
 	if (d->real && d->cuda && !d->gpu->api->now) /* the stand-in's costs are known */
 		measure_evictions(d, notices);
 	return 0;

@@ -26,6 +26,8 @@ struct um_chosen_device {
 	struct um_profile profile;
 	uint64_t budget, whole; /* `whole`: with what unmanaged memory takes of it */
 	uint64_t unmanaged; /* bytes of UMADV_COMM */
+	uint64_t host_budget; /* bytes of host memory for evicted data; 0: no limit */
+	char host_limit[260]; /* where that comes from */
 	/* The device has more memory than the requested budget, so its driver does not evict in time to keep the
 	 * budget. The default budget is not a limit: it leaves room for other allocations. */
 	int larger;

@@ -141,6 +141,18 @@ static int parse_budget(const struct um_variable *v, const char *text, struct um
 	return 0;
 }
 
+static int parse_host_memory(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	uint64_t bytes = UMADV_HOST_MEMORY_NONE;
+
+	if (strcmp(text, "detect") == 0)
+		bytes = UMADV_HOST_MEMORY_DETECT;
+	else if (strcmp(text, "none") != 0 && um_size_parse(text, &bytes))
+		return -EINVAL;
+	put(v, o, &bytes, sizeof bytes);
+	return 0;
+}
+
 static int parse_ms(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
 	char *end;
@@ -165,6 +177,8 @@ const struct um_variable um_variables[] = {
 	 parse_word, devices, COUNT(devices), "UMADV_DEVICE_AUTO, _NONE or _SIM"},
 	{"UMADVISE_BUDGET", SIZE ", 2 MiB at least; 0: all of the device", "0", "maximum of device memory in use",
 	 AT(budget), parse_budget, NULL, 0, NULL},
+	{"UMADVISE_HOST_MEMORY", SIZE ", detect or none", "detect on a CUDA device, otherwise none",
+	 "maximum of host memory for evicted data", AT(host_memory), parse_host_memory, NULL, 0, NULL},
 	{"UMADVISE_STRATEGY", "lookahead, on-demand, prefetch-on-use or another of umadvise(7)", "lookahead",
 	 "policy that chooses the hints", AT(strategy), parse_strategy, NULL, 0, NULL},
 	{"UMADVISE_PROFILE", "the name of a built-in device profile, or a file", "by the device's name",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan_job.h"
 
+#include "model/plan_host.h"
+
 #include "model/plan_launches.h"
 #include "replay/rehearsal.h"
 
@@ -97,13 +99,20 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 	return err;
 }
 
+static int find_host(void *user, const struct um_plan *plan, uint64_t *bytes)
+{
+	(void)user;
+	return um_compiled_plan_host(plan, bytes);
+}
+
 static int try_build(struct um_plan_job *j, uint64_t budget, struct deadline *deadline, int relaunches)
 {
 	const struct um_plan_effort effort = {j->plan_ms ? is_early : NULL, is_late, deadline};
-	const struct um_plan_rehearsal rehearsal = {rehearse, &j->device};
+	const struct um_plan_rehearsal rehearsal = {.ns = rehearse, .host = find_host, .user = &j->device};
 	const struct um_plan_request request = {.sched = &j->sched,
 						.profile = &j->device.profile,
 						.budget = budget,
+						.host_budget = j->device.host_budget,
 						.rooms = j->device.rooms.at,
 						.n_rooms = j->device.rooms.n,
 						.grow_at = GROW_AT,
@@ -205,10 +214,15 @@ int um_plan_job_move(struct um_plan_job *j, uint64_t addr)
 /* --- compile ------------------------------------------------------------------------------------------------------ */
 
 /* Is the policy that leaves evictions to the driver out of the question? Its evictions come when the device is full;
- * among page faults and waits for the CPU they cannot be foreseen. */
+ * among page faults and waits for the CPU they cannot be foreseen. In time it evicts every block, and all of them get
+ * host memory. */
 static int must_evict(const struct um_plan_device *d, const struct um_plan *plan)
 {
+	uint64_t all;
 	int must = d->larger;
+
+	if (d->host_budget)
+		must |= um_plan_managed_bytes(&plan->sched, &all) || all > d->host_budget;
 
 	for (size_t i = 0; i < plan->sched.ops.n; i++)
 		must |= plan->sched.ops.at[i].paged || plan->sched.ops.at[i].stream == UM_STREAM_CPU;

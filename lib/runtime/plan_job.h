@@ -25,7 +25,7 @@
 /* What a plan depends on besides its schedule. */
 struct um_plan_device {
 	struct um_profile profile;
-	uint64_t budget; /* bytes */
+	uint64_t budget, host_budget; /* bytes; no limit of host memory: 0 */
 	int larger; /* the device has more memory than that */
 	int can_discard; /* the device can */
 	enum um_evict_policy evict;

@@ -123,6 +123,7 @@ static int take_device(const struct um_plan_host *h, struct um_plan_device *d)
 
 	d->profile = c->profile;
 	d->budget = c->budget;
+	d->host_budget = c->host_budget;
 	d->larger = c->larger;
 	d->can_discard = c->gpu->caps.discard;
 	d->evict = (enum um_evict_policy)h->options->pub.evict;

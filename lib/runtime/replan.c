@@ -85,6 +85,30 @@ static void log_paged(const struct um_replan *r)
 				       r->plan.sched.ops.at[i].name);
 }
 
+#define MIB(b) ((unsigned long long)(b) >> 20)
+
+/* Says that host memory limits the plan, once unless a later plan needs more. A plan that keeps the limit anyway is not
+ * mentioned. */
+static void warn_host(struct um_replan *r, uint64_t needed)
+{
+	const struct um_chosen_device *d = r->host.device;
+	uint64_t wanted = r->plan.host_wanted > needed ? r->plan.host_wanted : needed;
+
+	if (!d->host_budget || wanted <= d->host_budget || needed <= r->host_said)
+		return;
+	r->host_said = needed;
+	if (needed <= d->host_budget)
+		um_notices_log(r->notices, UMADV_LOG_WARN,
+			       "host memory: evicted data would take %llu MiB, %llu MiB are available (%s): the plan "
+			       "is limited to %llu MiB",
+			       MIB(wanted), MIB(d->host_budget), d->host_limit, MIB(needed));
+	else
+		um_notices_log(r->notices, UMADV_LOG_WARN,
+			       "host memory: evicted data take at least %llu MiB, %llu MiB are available (%s): the "
+			       "program may be killed",
+			       MIB(needed), MIB(d->host_budget), d->host_limit);
+}
+
 /* Follows the plan that is ready. `followed`: the one before, to the end of an iteration. */
 static void follow(struct um_replan *r, int followed)
 {
@@ -101,6 +125,7 @@ static void follow(struct um_replan *r, int followed)
 	memset(&p->job->again, 0, sizeof p->job->again);
 	um_compiled_plan_init(&p->job->program);
 	r->plan_peak_bytes = p->job->figures.peak_bytes;
+	warn_host(r, r->program.host * UM_BLOCK_BYTES);
 	r->n_iterations = p->order.n_iterations;
 	r->key = p->order.key;
 	um_planning_done(p);
@@ -116,8 +141,7 @@ static void follow(struct um_replan *r, int followed)
 	um_notices_log(r->notices, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
 		       r->plan.sched.ops.n, r->plan.hints.n, (double)r->plan.rehearsed_ns / 1e6,
-		       (double)r->plan.in_core_ns / 1e6, (unsigned long long)(r->plan_peak_bytes >> 20),
-		       (unsigned long long)(r->host.device->budget >> 20));
+		       (double)r->plan.in_core_ns / 1e6, MIB(r->plan_peak_bytes), MIB(r->host.device->budget));
 	log_paged(r);
 }
 

@@ -53,6 +53,7 @@ struct um_replan {
 	uint64_t n_limited; /* iterations that were allowed fewer hints */
 	int was_active, was_warm; /* as the iteration began: the program ran; and it had run in the one before */
 	uint64_t n_followed; /* number of the plan */
+	uint64_t host_said; /* bytes in the last log line about host memory */
 	uint64_t plan_peak_bytes, n_plans, n_left;
 	struct um_executor_counts counts; /* of hints issued without the executor, or by a closed executor */
 };

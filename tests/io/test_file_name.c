@@ -8,9 +8,28 @@
 #include <unistd.h>
 
 #include "io/file_name.h"
+#include "io/rank.h"
 #include "tap.h"
 
-static const char *const variables[] = {"RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+static const char *const variables[] = {"RANK",
+					"WORLD_SIZE",
+					"LOCAL_RANK",
+					"LOCAL_WORLD_SIZE",
+					"OMPI_COMM_WORLD_RANK",
+					"OMPI_COMM_WORLD_SIZE",
+					"OMPI_COMM_WORLD_LOCAL_RANK",
+					"OMPI_COMM_WORLD_LOCAL_SIZE",
+					"PMI_RANK",
+					"PMI_SIZE",
+					"MPI_LOCALRANKID",
+					"MPI_LOCALNRANKS",
+					"SLURM_PROCID",
+					"SLURM_NTASKS",
+					"SLURM_LOCALID",
+					"SLURM_NODEID",
+					"SLURM_STEP_TASKS_PER_NODE"};
+
+static struct um_rank rank;
 
 static void clear(void)
 {
@@ -29,9 +48,9 @@ static void is_name(const char *pattern, const char *want, const char *what)
 }
 
 /* The variables as env(1) takes them, separated by blanks. */
-static void is_rank(const char *set, unsigned long want, const char *what)
+static void set_all(const char *set)
 {
-	char text[200], *save = NULL;
+	char text[300], *save = NULL;
 
 	clear();
 	snprintf(text, sizeof text, "%s", set);
@@ -41,7 +60,46 @@ static void is_rank(const char *set, unsigned long want, const char *what)
 		*value++ = '\0';
 		setenv(s, value, 1);
 	}
-	is_u64(um_file_rank(), want, "%s: %s", set, what);
+}
+
+static void is_rank(const char *set, unsigned long want, const char *what)
+{
+	set_all(set);
+	um_rank_find(&rank);
+	is_u64(rank.rank, want, "%s: %s", set, what);
+}
+
+static void is_local(const char *set, unsigned long size, unsigned long local_rank, unsigned long local_size,
+		     const char *what)
+{
+	set_all(set);
+	um_rank_find(&rank);
+	ok(rank.size == size && rank.local_rank == local_rank && rank.local_size == local_size,
+	   "%s: %s (%lu; %lu of %lu)", set, what, rank.size, rank.local_rank, rank.local_size);
+}
+
+static void local_ranks(void)
+{
+	is_local("RANK=6 WORLD_SIZE=8 LOCAL_RANK=2 LOCAL_WORLD_SIZE=4", 8, 2, 4, "torchrun's local rank");
+	is_local("OMPI_COMM_WORLD_RANK=6 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=2 "
+		 "OMPI_COMM_WORLD_LOCAL_SIZE=4",
+		 8, 2, 4, "Open MPI's local rank");
+	is_local("PMI_RANK=6 PMI_SIZE=8 MPI_LOCALRANKID=2 MPI_LOCALNRANKS=4", 8, 2, 4, "Hydra's local rank");
+	is_local("SLURM_PROCID=6 SLURM_NTASKS=8 SLURM_LOCALID=2 SLURM_NODEID=1 SLURM_STEP_TASKS_PER_NODE=4(x2)", 8, 2,
+		 4, "Slurm's local rank");
+	is_local("SLURM_PROCID=6 SLURM_LOCALID=2 SLURM_NODEID=2 SLURM_STEP_TASKS_PER_NODE=4(x2),3", 0, 2, 3,
+		 "a node with another number of ranks");
+	is_local("SLURM_PROCID=1 SLURM_LOCALID=1 SLURM_STEP_TASKS_PER_NODE=2", 0, 1, 2, "a job of one node");
+	is_local("SLURM_PROCID=6 SLURM_LOCALID=2 SLURM_NODEID=3 SLURM_STEP_TASKS_PER_NODE=4(x2),3", 0, 0, 1,
+		 "a node that is not in the list");
+	is_local("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=4 OMPI_COMM_WORLD_LOCAL_SIZE=4", 0, 0, 1,
+		 "a local rank beyond their number is none");
+	is_local("OMPI_COMM_WORLD_RANK=9 OMPI_COMM_WORLD_SIZE=8", 0, 0, 1, "a rank beyond their number: no number");
+	is_local("RANK=1 WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2", 2, 0, 1,
+		 "the variables of one launcher alone count");
+	clear();
+	um_rank_find(&rank);
+	ok(!rank.launcher && rank.local_size == 1, "without a launcher there is one rank");
 }
 
 static void ranks(void)
@@ -87,6 +145,7 @@ static void names(void)
 int main(void)
 {
 	ranks();
+	local_ranks();
 	names();
 	return tap_done();
 }

@@ -4,6 +4,7 @@
  * directions.
  */
 #include "fixture/plan_proof.h"
+#include "model/plan_host.h"
 
 /* Two slots of 100 bytes, one op each; both fit. */
 static void everything_fits(void)
@@ -50,6 +51,44 @@ static void copies(void)
 	is_u64(f.d2h_bytes, 100, "a written tensor is copied out");
 	p.hints.at[2].copy = 0;
 	refused("op 0 'a' reads 100 bytes of slot 0 that were discarded", "a promise that nothing is stale, broken");
+}
+
+/* A block is 2 MiB; the slots lie in two of them, and in the second one both. */
+static void host_memory(void)
+{
+	turns(UM_UPDATE);
+	p.sched.slots.at[0].place = 10 * UM_BLOCK_BYTES - 50;
+	p.sched.slots.at[1].place = 10 * UM_BLOCK_BYTES + 50;
+	is_int(check(), 0, "a plan without a host budget");
+	is_u64(f.host_bytes, 2 * UM_BLOCK_BYTES, "blocks that are evicted count once each, in whole");
+	p.host_budget = 2 * UM_BLOCK_BYTES;
+	is_int(check(), 0, "two blocks of host memory are enough");
+	p.host_budget--;
+	refused("4194304 bytes of host memory for evicted blocks, 4194303 allowed", "one byte less is too little");
+	is_u64(f.host_bytes, 2 * UM_BLOCK_BYTES, "the figures say how much is needed");
+	p.sched.slots.at[0].place = p.sched.slots.at[1].place = UINT64_MAX;
+	p.host_budget++;
+	is_int(check(), 0, "slots without a place have blocks of their own");
+	p.sched.ops.at[0].paged = 1;
+	um_plan_host_bytes(&p, &f.host_bytes);
+	is_u64(f.host_bytes, 2 * UM_BLOCK_BYTES, "with a paged op all blocks count");
+	p.hints.n = 0;
+	p.sched.ops.at[0].paged = 0;
+	um_plan_host_bytes(&p, &f.host_bytes);
+	is_u64(f.host_bytes, 0, "without evictions no block counts");
+	p.sched.ops.at[0].stream = UM_STREAM_CPU;
+	um_plan_host_bytes(&p, &f.host_bytes);
+	is_u64(f.host_bytes, UM_BLOCK_BYTES, "what the CPU accesses is on the host");
+	begin(100);
+	fx_slot(&p.sched, 100, -1, -1);
+	fx_slot(&p.sched, 100, -1, -1);
+	p.sched.slots.at[0].carry = 1;
+	p.sched.slots.at[1].carry = 0;
+	fx_op(&p.sched, "a", 10, "r0");
+	fx_op(&p.sched, "b", 10, "r1");
+	fx_hint(&p, UM_HINT_EVICT, 1, 0, 0);
+	um_plan_host_bytes(&p, &f.host_bytes);
+	is_u64(f.host_bytes, 2 * UM_BLOCK_BYTES, "buffers that take turns are evicted in turn");
 }
 
 static void starts(void)
@@ -439,6 +478,7 @@ int main(void)
 	um_plan_init(&p);
 	everything_fits();
 	copies();
+	host_memory();
 	starts();
 	paged();
 	by_cpu();

@@ -46,7 +46,7 @@ static void try_plan(const struct plan_case *c)
 {
 	struct um_schedule s = {0};
 	struct um_plan p;
-	static const struct um_plan_rehearsal rehearsal = {by_hints, NULL};
+	static const struct um_plan_rehearsal rehearsal = {.ns = by_hints};
 	struct um_plan_request r;
 	struct um_plan_figures f;
 	uint64_t grow;

@@ -529,7 +529,7 @@ static int by_bytes(void *user, const struct um_plan *p, uint64_t *ns)
 static void rehearsed(void)
 {
 	struct received h = {0};
-	struct um_plan_rehearsal rehearsal = {by_bytes, &h};
+	struct um_plan_rehearsal rehearsal = {.ns = by_bytes, .user = &h};
 	struct um_schedule s = {0};
 	struct um_plan_request q;
 	uint64_t usual;
@@ -570,7 +570,7 @@ static int by_advice(void *user, const struct um_plan *p, uint64_t *ns)
 /* Read-mostly advice is part of a plan where the rehearsal says that it pays. */
 static void advised(int dear)
 {
-	struct um_plan_rehearsal rehearsal = {by_advice, &dear};
+	struct um_plan_rehearsal rehearsal = {.ns = by_advice, .user = &dear};
 	struct um_schedule s = {0};
 	struct um_plan_request q;
 

@@ -94,7 +94,7 @@ static int is_late(void *user)
 
 static void requests(void)
 {
-	static const struct um_plan_rehearsal rehearsal = {by_relaunches, NULL};
+	static const struct um_plan_rehearsal rehearsal = {.ns = by_relaunches};
 	static const struct um_plan_effort effort = {NULL, is_late, NULL};
 	struct um_schedule s = {0};
 	struct um_plan_request r;

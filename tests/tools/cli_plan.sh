@@ -20,6 +20,27 @@ like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "the header has the devic
 like "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - | head -n 1)" '^\{"umplan":1,' \
 	"a plan is written to standard output"
 
+# Host memory: less of it, and the plan evicts into less.
+host() { "$UMADVISE" plan "$data/stencil_slabs.umtrace.gz" --oversubscribe 1.5 --no-recompute -o "$tmp/h.umplan" "$@"; }
+taken() { sed -n 's/.*host memory \([0-9]*\).*/\1/p' <<<"$1"; }
+
+free=$(taken "$(host --host-memory 1GiB 2>"$tmp/err")")
+is "$(cat "$tmp/err")" "" "host memory that is plenty is not mentioned"
+out=$(host --host-memory 60MiB 2>"$tmp/err")
+ok "a plan keeps 60 MiB of host memory, otherwise $free" test "$(taken "$out")" -le 60 -a "$free" -gt 60
+like "$(cat "$tmp/err")" \
+	'^umadvise plan: .*: host memory: evicted data would take [0-9]+ MiB, 60 MiB are available \(as stated\): the plan is limited to [0-9]+ MiB$' \
+	"one line says what is needed, what there is and what the plan takes"
+like "$(head -n 1 "$tmp/h.umplan")" '"host_budget":62914560' "the header has the host budget"
+ok "the plan is sound" python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$tmp/h.umplan"
+like "$("$UMADVISE" plan --show "$tmp/h.umplan")" 'host +[0-9.]+ MiB of host memory for evicted blocks, 60.0 MiB allowed' \
+	"--show has the host memory"
+sed 's/"host_budget":62914560/"host_budget":2097152/' "$tmp/h.umplan" >"$tmp/less.umplan"
+fails 1 "a plan that exceeds its host budget is refused" "$UMADVISE" plan --show "$tmp/less.umplan"
+host --host-memory 2MiB >/dev/null 2>"$tmp/err"
+like "$(cat "$tmp/err")" 'evicted data take at least [0-9]+ MiB, 2 MiB are available' "one line says what is too much"
+fails 2 "no host memory" host --host-memory 0
+
 predicted() { sed -n '1s/.*"predicted_ns":\([0-9]*\).*/\1/p' "$1"; }
 "$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --oversubscribe 1.5 -o "$tmp/usual.umplan" >/dev/null
 ok "more time to plan" "$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --oversubscribe 1.5 --plan-time 300 \

@@ -59,13 +59,20 @@ static int choose_again(struct um_plan *plan, const struct um_plan_request *r)
 	return err == -ENOMEM ? err : 0;
 }
 
+static int find_host(void *user, const struct um_plan *plan, uint64_t *bytes)
+{
+	(void)user;
+	return um_compiled_plan_host(plan, bytes);
+}
+
 int um_plan_again(struct um_plan *plan, const struct um_profile *profile)
 {
 	const struct um_scheme *scheme = um_scheme_find(plan->strategy);
-	struct um_plan_rehearsal rehearsal = {rehearse, (void *)(uintptr_t)profile};
+	struct um_plan_rehearsal rehearsal = {.ns = rehearse, .host = find_host, .user = (void *)(uintptr_t)profile};
 	struct um_plan_request r = {.sched = &plan->sched,
 				    .profile = profile,
 				    .budget = plan->budget,
+				    .host_budget = plan->host_budget,
 				    .strategy = plan->strategy,
 				    .recompute = 1,
 				    .rehearsal = &rehearsal};

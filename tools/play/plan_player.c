@@ -356,6 +356,7 @@ static int add_iteration(struct play *p, const struct um_plan_run *r, struct um_
 	it.by.hints[UM_HINT_SCHEDULED] = it.hints;
 	it.stall_ns = it.ns > in_core ? it.ns - in_core : 0;
 	*before = now;
+	out->host_bytes = now.host_bytes;
 	for (uint64_t k = 0; k < p->turns && !err; k++)
 		err = um_vec_push(&out->iterations, it);
 	return err;

@@ -443,6 +443,7 @@ static int collect(struct play *p)
 		it.stall_ns = it.ns > h->in_core_ns ? it.ns - h->in_core_ns : 0;
 		if (um_vec_push(&r->iterations, it))
 			return -ENOMEM;
+		r->host_bytes = b.host_bytes;
 		if (it.hinted && r->first_hinted_iteration < 0)
 			r->first_hinted_iteration = k;
 	}
@@ -478,6 +479,7 @@ static int save(struct play *p)
 		err = um_plan_again(plan, p->o->profile);
 	if (!err)
 		err = um_plan_check(plan, &p->out->plan, p->out->why, sizeof p->out->why);
+	err = err ? err : um_compiled_plan_host(plan, &p->out->plan.host_bytes);
 	if (err)
 		return err;
 	if (p->o->planned)
@@ -518,6 +520,7 @@ static int start(struct play *p)
 				   .log_level = UMADV_LOG_WARN,
 				   .plan_ms = o->plan_ms,
 				   .evict = o->evict,
+				   .host_memory = o->host_bytes,
 				   .nvtx = UMADV_NVTX_OFF};
 	int err = um_sim_open(&p->gpu, &so);
 

@@ -41,6 +41,7 @@ void um_play_drivers(const struct um_sim_driver *list, unsigned n);
 struct um_play_options {
 	const struct um_profile *profile;
 	uint64_t budget; /* bytes */
+	uint64_t host_bytes; /* host memory for evicted data, of plans; 0: no limit */
 	uint64_t device_bytes; /* memory of the device; 0: the budget */
 	enum um_play_strategy strategy;
 	uint64_t iterations; /* number of played ones, at least 1 */
@@ -88,6 +89,7 @@ struct um_play_result {
 	uint64_t sum_ns; /* of the iterations from the third on; of all, where there are no more than two */
 	/* Of the last iteration, or means; irregular: means over the iterations from the third on */
 	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
+	uint64_t host_bytes; /* host memory that the driver has taken by the end */
 	int64_t first_hinted_iteration; /* -1: none */
 	uint64_t planned_ns; /* predicted iteration of the last followed plan; 0: none */
 	uint64_t played_ns; /* measured steady iteration under that plan; 0: none */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compiled_host.c - the host memory of a compiled plan
+ */
+#include "replay/compiled_map.h"
+
+void um_compiled_plan_mark_leaving(struct um_compiled_plan_walk *b)
+{
+	for (size_t i = 0; i < b->plan->hints.n; i++) {
+		const struct um_hint *h = &b->plan->hints.at[i];
+		uint32_t from, to;
+
+		if (h->kind != UM_HINT_EVICT)
+			continue;
+		um_compiled_plan_parts(b, h->slot, h->off, h->bytes, &from, &to);
+		for (; from < to; from++)
+			b->blocks[b->parts[from].block].left = 1;
+	}
+}
+
+void um_compiled_plan_keep_left(struct um_compiled_plan_walk *b)
+{
+	for (uint32_t k = 0; k < b->n_blocks; k++)
+		b->blocks[k].left = b->blocks[k].left ? 1 : 0;
+}
+
+void um_compiled_plan_count_left(struct um_compiled_plan_walk *b)
+{
+	b->out->host = 0;
+	for (uint32_t k = 0; b->blocks && k < b->n_blocks; k++)
+		b->out->host += b->blocks[k].left & 2 || b->blocks[k].host_resident;
+}
+
+int um_compiled_plan_host(const struct um_plan *plan, uint64_t *bytes)
+{
+	struct um_compiled_plan program;
+	int err;
+
+	um_compiled_plan_init(&program);
+	err = um_compiled_plan_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
+	*bytes = program.host * UM_BLOCK_BYTES;
+	um_compiled_plan_fini(&program);
+	return err;
+}
