@@ -83,7 +83,8 @@ static inline uint64_t um_plan_core_ns(const struct um_plan_figures *f)
 int um_schedule_check(const struct um_schedule *s, char *why, size_t size);
 
 /* Proves the plan sound: 0; -EINVAL with the first violation in `why` (one line, at most `size` bytes; may be NULL);
- * -ENOMEM. `figures` may be NULL; they are also filled where only the host budget is exceeded. Plan path: O((ops + uses + hints) log). */
+ * -ENOMEM. `figures` may be NULL; they are also filled where only the host budget is exceeded. Plan path: O((ops +
+ * uses + hints) log). */
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size);
 
 /* The same, and fills `start`. */

@@ -600,6 +600,53 @@ static void recorded(const char *name, double ratio, uint64_t most)
 	um_schedule_fini(&s);
 }
 
+/* n tensors, in sweeps of different orders: a block that is far from its next use in one is near it in another. */
+static void sweeps(struct um_schedule *s, int n)
+{
+	char use[16];
+
+	for (int i = 0; i < n; i++)
+		fx_slot(s, B, -1, -1);
+	for (int i = 0; i < 3 * n; i++) {
+		snprintf(use, sizeof use, "u%d", i < n ? i : i < 2 * n ? 2 * n - 1 - i : i * 7 % n);
+		fx_op(s, "op", 3 * B, use);
+	}
+}
+
+/* At most 16 of 24 blocks are resident, so that 8 are off the device at any time, and one more while two change. */
+static void host_memory(void)
+{
+	struct um_schedule s = {0};
+	struct um_plan_request r;
+	uint64_t usual;
+	int kept = 0, err = 0;
+
+	sweeps(&s, 24);
+	is_int(build(&s, 16 * B), 0, "a plan without a limit of host memory");
+	usual = f.host_bytes;
+	for (uint64_t most = 24; most >= 9; most--) {
+		r = fx_request(&s, 16 * B);
+		r.host_budget = most * B;
+		um_plan_fini(&plan_);
+		um_plan_init(&plan_);
+		err |= um_plan_build(&r, &plan_, &grow, why, sizeof why);
+		err |= um_plan_check(&plan_, &f, why, sizeof why);
+		kept += plan_.host_budget == most * B && f.host_bytes <= most * B;
+	}
+	is_int(err, 0, "with any limit there is a sound plan");
+	is_int(kept, 24 - 8, "a plan keeps each limit down to one block more than must be off the device");
+	ok(usual > 16 * B && f.host_bytes == 9 * B, "less than half of the %d blocks of the usual plan",
+	   (int)(usual / B));
+	r.host_budget = B;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&r, &plan_, &grow, why, sizeof why), 0, "with a limit that no plan keeps there is a plan");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan has what it needs as its limit");
+	ok(f.host_bytes <= 9 * B && plan_.host_budget == f.host_bytes, "it needs as little as any (%d blocks)",
+	   (int)(f.host_bytes / B));
+	um_schedule_fini(&s);
+}
+
 int main(void)
 {
 	um_plan_init(&plan_);
@@ -625,6 +672,7 @@ int main(void)
 		recorded("gpt2_small", 2, 336);
 		recorded("cg_laplace3d", 1.25, 645);
 	}
+	host_memory();
 	um_plan_fini(&plan_);
 	return tap_done();
 }
