@@ -67,6 +67,13 @@ int um_log_text_head(struct um_log_text *t, const struct um_capture_library *lib
 	key_u64(o, "capacity_bytes", library->capacity_bytes, 0);
 	key_u64(o, "budget_bytes", library->budget_bytes, 0);
 	key_str(o, "clock", library->simulated ? "simulated" : "monotonic", 0);
+	if (library->rank.is) {
+		key_u64(o, "rank", library->rank.rank, 0);
+		key_u64(o, "ranks", library->rank.ranks, 0);
+		key_u64(o, "local_rank", library->rank.local_rank, 0);
+		key_u64(o, "local_ranks", library->rank.local_ranks, 0);
+		key_str(o, "host", library->rank.host, 0);
+	}
 	if (library->counters) {
 		key(o, "counters", 0);
 		um_out_str(o, "true");

@@ -28,11 +28,21 @@ struct um_absence {
 	const char *file; /* with several files: the file that lacks it; NULL: all lack it. Borrowed */
 };
 
+/* Place of a process in a job of several ranks. */
+struct um_capture_rank {
+	int is; /* the recording has it */
+	uint64_t rank, ranks, local_rank, local_ranks; /* of the job (`ranks` 0: not known) and of the node */
+	char host[64]; /* the node's name; empty: unknown */
+};
+
 struct um_capture_process {
 	uint64_t process; /* as in activities */
 	uint64_t pid;
 	char *name;
 	const char *file; /* with several files: its file; NULL: only one file. Borrowed */
+	struct um_capture_rank rank;
+	/* Of a run log: bytes that hints asked for in an iteration, on average, and its time with unlimited memory. */
+	uint64_t prefetch_bytes, evict_bytes, in_core_ns;
 };
 
 struct um_capture_device {
@@ -94,6 +104,7 @@ struct um_capture_library {
 	char version[32], device[64], why[160], strategy[32]; /* why: the reason if no hints are issued, else empty */
 	int simulated; /* times are simulated */
 	int counters; /* contains the driver's counters of unified memory */
+	struct um_capture_rank rank;
 	uint64_t pid, capacity_bytes, budget_bytes;
 	uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
 	uint64_t iterations, kept; /* iterations begun; iterations with events in the log, not only in sums */

@@ -74,6 +74,7 @@ int um_compiled_plan_advice(struct um_compiled_plan_walk *b)
 {
 	int err = find_mostly(b);
 
+	um_compiled_plan_mark_leaving(b);
 	if (!err)
 		err = find_host_resident(b);
 	for (uint32_t k = 0; k < b->n_blocks && !err; k++) {

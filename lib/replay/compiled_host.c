@@ -23,22 +23,3 @@ void um_compiled_plan_keep_left(struct um_compiled_plan_walk *b)
 	for (uint32_t k = 0; k < b->n_blocks; k++)
 		b->blocks[k].left = b->blocks[k].left ? 1 : 0;
 }
-
-void um_compiled_plan_count_left(struct um_compiled_plan_walk *b)
-{
-	b->out->host = 0;
-	for (uint32_t k = 0; b->blocks && k < b->n_blocks; k++)
-		b->out->host += b->blocks[k].left & 2 || b->blocks[k].host_resident;
-}
-
-int um_compiled_plan_host(const struct um_plan *plan, uint64_t *bytes)
-{
-	struct um_compiled_plan program;
-	int err;
-
-	um_compiled_plan_init(&program);
-	err = um_compiled_plan_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
-	*bytes = program.host * UM_BLOCK_BYTES;
-	um_compiled_plan_fini(&program);
-	return err;
-}

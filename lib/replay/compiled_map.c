@@ -300,8 +300,6 @@ int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *
 		err = list_deaths(b);
 	if (!err)
 		find_streams(b);
-	if (!err)
-		um_compiled_plan_mark_leaving(b);
 	return err;
 }
 
@@ -310,9 +308,17 @@ size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr)
 	return find_block(p->blocks.at, (uint32_t)p->blocks.n, addr);
 }
 
+/* Blocks that left in the latest walk, or stay on the host. */
+static void count_left(struct um_compiled_plan_walk *b)
+{
+	b->out->host = 0;
+	for (uint32_t k = 0; b->blocks && k < b->n_blocks; k++)
+		b->out->host += b->blocks[k].left & 2 || b->blocks[k].host_resident;
+}
+
 void um_compiled_plan_unmap(struct um_compiled_plan_walk *b)
 {
-	um_compiled_plan_count_left(b);
+	count_left(b);
 	free(b->slot_part);
 	free(b->parts);
 	free(b->blocks);

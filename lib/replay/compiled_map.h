@@ -99,11 +99,12 @@ struct um_compiled_plan_walk {
 	int err;
 };
 
-/* Fills the map. 0 or -ENOMEM; um_compiled_plan_unmap in any case. */
+/* Fills the map. 0 or -ENOMEM; um_compiled_plan_unmap in any case, which also fills b->out->host. */
 int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *plan);
 void um_compiled_plan_unmap(struct um_compiled_plan_walk *b);
 
-/* After that: finds the blocks that are entirely read mostly, or host-resident, by the plan's advice. 0 or -ENOMEM. */
+/* After that: finds the blocks that are entirely read mostly, or host-resident, by the plan's advice, and marks those that
+ * leave. 0 or -ENOMEM. */
 int um_compiled_plan_advice(struct um_compiled_plan_walk *b);
 
 /* The slot, or its twin, before op `at`. */
@@ -141,10 +142,9 @@ static inline void um_compiled_plan_come(struct um_compiled_plan_walk *b)
 }
 
 /* Host memory. Before the first walk: marks the blocks of evictions, so that others need not leave. Between two walks:
- * blocks that have left are among them. After the last one: fills b->out->host. */
+ * blocks that have left are among them. */
 void um_compiled_plan_mark_leaving(struct um_compiled_plan_walk *b);
 void um_compiled_plan_keep_left(struct um_compiled_plan_walk *b);
-void um_compiled_plan_count_left(struct um_compiled_plan_walk *b);
 
 /* For a complete walk: orders its actions and their waits into b->out. 0 or -ENOMEM. */
 int um_compiled_plan_order(struct um_compiled_plan_walk *b);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/log_sink.h"
 
+#include "io/rank.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +75,19 @@ static void take_counters(struct um_log_sinks *r, int last)
 			code);
 }
 
+static void take_rank(struct um_capture_rank *to)
+{
+	struct um_rank r;
+
+	um_rank_find(&r);
+	if (!r.launcher)
+		return;
+	*to = (struct um_capture_rank){
+		.is = 1, .rank = r.rank, .ranks = r.size, .local_rank = r.local_rank, .local_ranks = r.local_size};
+	if (gethostname(to->host, sizeof to->host - 1))
+		to->host[0] = '\0';
+}
+
 static void open_log(struct um_log_sinks *r)
 {
 	struct um_capture_library l = {.simulated = r->host.device->gpu->caps.virtual_time,
@@ -89,6 +104,7 @@ static void open_log(struct um_log_sinks *r)
 	snprintf(l.device, sizeof l.device, "%s", r->host.device->gpu->caps.name);
 	snprintf(l.why, sizeof l.why, "%s", r->host.device->gpu->caps.why);
 	snprintf(l.strategy, sizeof l.strategy, "%s", um_strategy_name(r->host.options->strategy));
+	take_rank(&l.rank);
 	if (um_log_open(&r->log, r->host.options->pub.run_log, &l, r->host.options->pub.run_log_bytes,
 			(int64_t)um_activity_source_now(r->host.activities), &diag)) {
 		r->log = NULL;

@@ -75,6 +75,23 @@ END
 ok "sums are sums, rows are those of their files, findings those of the process" \
 	python3 "$tmp/compare.py" "$tmp/all.json" "${ranks[@]}"
 
+is "$(report --merge "${ranks[@]}" --report ranks,iterations --format json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+R = d["ranks"]
+mean = {}
+for f in d["files"]:
+    ns = [i["ns"] for i in d["iterations"] if i["file"] == f and i["mark"] not in ("cold", "unfinished")]
+    mean[f] = sum(ns) // len(ns)
+want = sorted(d["files"], key=lambda f: -mean[f])
+least, every = min(mean.values()), sum(mean.values()) / len(mean)
+print([r["file"] for r in R] == want, all(r["iteration_ns"] == mean[r["file"]] for r in R),
+      all(r["slower_ns"] == mean[r["file"]] - least for r in R),
+      all(abs(r["above_mean_ns"] - (mean[r["file"]] - every)) <= 1 for r in R), [r["reason"] for r in R],
+      R[0]["slower_percent"] == round(100 * R[0]["slower_ns"] / least), R[0]["rank"], R[0]["fault_ns"] > R[1]["fault_ns"])')" \
+	"True True True True ['page faults', None, None] True None True" "ranks: the slowest first, by how much, and why"
+is "$(report "$tmp/well.sqlite" --report ranks --format csv | wc -l)" 1 "one process has nothing to be compared with"
+
 report --merge "${ranks[@]}" >"$tmp/all.txt"
 is "$(head -1 "$tmp/all.txt")" "3 files: Nsight Systems simulated, schema 3.7.2" "the report names its files"
 like "$(tr -s ' \n' ' ' <"$tmp/all.txt")" \

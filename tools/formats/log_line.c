@@ -38,6 +38,27 @@ static int read_text(const struct um_json *j, const char *key, char *to, size_t 
 	return err;
 }
 
+/* In the header of a process of a job. */
+static int read_rank(const struct um_json *j, struct um_capture_rank *rank)
+{
+	const struct {
+		const char *key;
+		uint64_t *out;
+	} numbers[] = {{"ranks", &rank->ranks}, {"local_rank", &rank->local_rank}, {"local_ranks", &rank->local_ranks}};
+	const char *host = NULL;
+	int err = um_json_u64(j, "rank", UM_JSON_MUST, 0, INT64_MAX, &rank->rank);
+
+	for (size_t i = 0; !err && i < sizeof numbers / sizeof *numbers; i++)
+		err = um_json_u64(j, numbers[i].key, UM_JSON_MAY, 0, INT64_MAX, numbers[i].out);
+	if (!err)
+		err = um_json_str(j, "host", UM_JSON_MAY, &host);
+	if (err)
+		return err;
+	snprintf(rank->host, sizeof rank->host, "%s", host ? host : "");
+	rank->is = 1;
+	return 0;
+}
+
 int um_log_line_head(struct um_log_reader *r, const struct um_json *j)
 {
 	struct um_capture_library *l = &r->capture->library;
@@ -67,6 +88,8 @@ int um_log_line_head(struct um_log_reader *r, const struct um_json *j)
 		err = um_json_u64(j, "capacity_bytes", UM_JSON_MAY, 0, INT64_MAX, &l->capacity_bytes);
 	if (!err)
 		err = um_json_u64(j, "budget_bytes", UM_JSON_MAY, 0, INT64_MAX, &l->budget_bytes);
+	if (!err && json_object_get(j->root, "rank"))
+		err = read_rank(j, &l->rank);
 	if (err)
 		return err;
 	l->is = 1;

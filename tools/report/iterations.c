@@ -215,6 +215,56 @@ static void mark(struct um_report *r, const struct um_report_process *p)
 	}
 }
 
+static void add_work(struct um_report_work *to, const struct um_report_work *w)
+{
+	to->launches += w->launches;
+	to->ns += w->ns;
+	to->faults += w->faults;
+	to->fault_ns += w->fault_ns;
+	to->h2d_bytes += w->h2d_bytes;
+	to->d2h_bytes += w->d2h_bytes;
+	to->wait_ns += w->wait_ns;
+}
+
+/* Sums of iterations in the steady state. */
+static void sum_steady(const struct um_report *r, struct um_report_process *p)
+{
+	p->steady = p->steady_ns = 0;
+	memset(&p->work, 0, sizeof p->work);
+	for (size_t i = 0; i < p->iterations.n; i++) {
+		const struct um_report_iteration *it = &r->iterations.at[p->iterations.at[i]];
+
+		if (it->mark == UM_MARK_UNFINISHED || it->mark == UM_MARK_COLD)
+			continue;
+		p->steady++;
+		p->steady_ns += it->ns;
+		add_work(&p->work, &it->sums.work);
+	}
+}
+
+static int by_pace(const void *a, const void *b, void *user)
+{
+	const struct um_report *r = user;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	double p = (double)r->processes.at[x].steady_ns / (double)r->processes.at[x].steady;
+	double q = (double)r->processes.at[y].steady_ns / (double)r->processes.at[y].steady;
+
+	return p != q ? (p < q) - (p > q) : x < y ? -1 : x > y;
+}
+
+static int order_by_pace(struct um_report *r)
+{
+	um_vec_clear(&r->by_pace);
+	for (uint32_t i = 0; i < r->processes.n; i++) {
+		sum_steady(r, &r->processes.at[i]);
+		if (r->processes.at[i].steady && um_vec_push(&r->by_pace, i))
+			return -ENOMEM;
+	}
+	if (r->by_pace.n)
+		qsort_r(r->by_pace.at, r->by_pace.n, sizeof *r->by_pace.at, by_pace, r);
+	return 0;
+}
+
 int um_report_compare(struct um_report *r)
 {
 	uint64_t *room = malloc((r->iterations.n + 1) * sizeof *room);
@@ -235,5 +285,5 @@ int um_report_compare(struct um_report *r)
 	}
 	spread(r, UM_REPORT_NONE, room, &r->median_ns, &r->mad_ns);
 	free(room);
-	return 0;
+	return order_by_pace(r);
 }

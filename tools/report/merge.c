@@ -55,6 +55,17 @@ int um_merge_begin(struct um_merge *m)
 
 /* --- what files say of themselves --------------------------------------------------------------------------------- */
 
+/* What a run log says of its process. */
+static void describe(struct um_capture_process *p, const struct um_capture_library *l)
+{
+	uint64_t n = l->iterations ? l->iterations : 1;
+
+	p->rank = l->rank;
+	p->prefetch_bytes = l->counts[UM_LIBRARY_PREFETCH] / n;
+	p->evict_bytes = l->counts[UM_LIBRARY_EVICT] / n;
+	p->in_core_ns = l->levels[UM_LIBRARY_IN_CORE_NS];
+}
+
 static int processes(struct um_merge *m, const struct um_capture *of, const char *file)
 {
 	for (size_t i = 0; i < m->file.n; i++) {
@@ -67,6 +78,7 @@ static int processes(struct um_merge *m, const struct um_capture *of, const char
 				       known ? known->name : ""))
 			return -ENOMEM;
 		m->into->processes.at[m->into->processes.n - 1].file = file;
+		describe(&m->into->processes.at[m->into->processes.n - 1], &of->library);
 	}
 	return 0;
 }

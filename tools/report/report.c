@@ -150,6 +150,7 @@ void um_report_fini(struct um_report *r)
 	um_vec_fini(&r->processes);
 	um_vec_fini(&r->lanes);
 	um_vec_fini(&r->by_cost);
+	um_vec_fini(&r->by_pace);
 	um_views_fini(&r->views);
 	um_index_fini(&r->op_index);
 	um_index_fini(&r->cell_index);

@@ -97,6 +97,9 @@ struct um_report_process {
 	size_t opened; /* of `found`: its iterations so far */
 	UM_VEC(uint32_t) iterations; /* rows, in order of time */
 	uint64_t kernels, median_ns, mad_ns;
+	/* Of its finished iterations that are not cold: their number, and sums. */
+	uint64_t steady, steady_ns;
+	struct um_report_work work;
 	uint64_t managed_bytes, managed_peak_bytes, managed_allocs;
 	unsigned file; /* of files that were fed one after the other, from 0 */
 };
@@ -135,6 +138,7 @@ struct um_report {
 	UM_VEC(struct um_report_range) ranges;
 	UM_VEC(struct um_report_process) processes;
 	UM_VEC(struct um_report_lane) lanes;
+	UM_VEC(uint32_t) by_pace; /* rows of processes with such iterations, the slowest first; likewise */
 	UM_VEC(uint32_t) by_cost; /* rows of ops, the most expensive first; after um_report_finish */
 	struct um_index op_index, cell_index, range_index;
 	struct um_report_tensors tensors;

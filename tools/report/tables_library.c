@@ -6,6 +6,23 @@
 
 /* --- library ------------------------------------------------------------------------------------------------------ */
 
+static struct um_value rank_number(const struct um_table_row *row, uint64_t n)
+{
+	const struct um_capture_library *l = row->at;
+
+	return l->rank.is ? um_table_number(n) : um_table_none();
+}
+
+static struct um_value rank_of(const struct um_table_row *row)
+{
+	return rank_number(row, ((const struct um_capture_library *)row->at)->rank.rank);
+}
+
+static struct um_value local_rank_of(const struct um_table_row *row)
+{
+	return rank_number(row, ((const struct um_capture_library *)row->at)->rank.local_rank);
+}
+
 static struct um_value clock_name(const struct um_table_row *row)
 {
 	const struct um_capture_library *l = row->at;
@@ -32,6 +49,12 @@ static const struct um_column library_columns[] = {
 	{"version", "written by", UM_COLUMN_TEXT, 0, MEMBER(L, version)},
 	{"device", "device", UM_COLUMN_TEXT, 0, MEMBER(L, device)},
 	{"why_no_hints", "hints have no effect because", UM_COLUMN_TEXT, 0, MEMBER(L, why)},
+	{"rank", "rank", UM_COLUMN_COUNT, .value = rank_of},
+	{"ranks", "ranks", UM_COLUMN_COUNT, 0, MEMBER(L, rank.ranks), WHERE(L, rank.ranks)},
+	{"local_rank", "rank of the node", UM_COLUMN_COUNT, .value = local_rank_of},
+	{"local_ranks", "ranks of the node", UM_COLUMN_COUNT, 0, MEMBER(L, rank.local_ranks),
+	 WHERE(L, rank.local_ranks)},
+	{"host", "node", UM_COLUMN_TEXT, 0, MEMBER(L, rank.host)},
 	{"strategy", "strategy", UM_COLUMN_TEXT, 0, MEMBER(L, strategy)},
 	{"clock", "clock", UM_COLUMN_TEXT, .value = clock_name},
 	{"budget_bytes", "budget", UM_COLUMN_BYTES, 0, MEMBER(L, budget_bytes)},

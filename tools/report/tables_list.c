@@ -10,6 +10,7 @@ const struct um_table *const um_tables[UM_TABLES] = {
 	[UM_TABLE_SUMMARY] = &um_table_summary,
 	[UM_TABLE_CAUSES] = &um_table_causes,
 	[UM_TABLE_ITERATIONS] = &um_table_iterations,
+	[UM_TABLE_RANKS] = &um_table_ranks,
 	[UM_TABLE_SIDES] = &um_table_sides,
 	[UM_TABLE_OPS] = &um_table_ops,
 	[UM_TABLE_OP_ITERATIONS] = &um_table_op_iterations,

@@ -83,7 +83,7 @@ static inline struct um_value um_table_none(void)
 }
 
 extern const struct um_table um_table_findings, um_table_verdict, um_table_summary, um_table_causes,
-	um_table_iterations, um_table_sides, um_table_ops, um_table_op_iterations, um_table_tensors,
+	um_table_iterations, um_table_ranks, um_table_sides, um_table_ops, um_table_op_iterations, um_table_tensors,
 	um_table_tensor_iterations, um_table_reasons, um_table_hints, um_table_announced, um_table_library,
 	um_table_ranges, um_table_processes, um_table_devices, um_table_missing;
 
