@@ -140,10 +140,11 @@ struct umadv_options {
 				   UMADVISE_EVICT=auto|library|driver */
 	enum umadv_plan_thread plan_thread; /* UMADVISE_PLAN_THREAD=auto|on|off */
 	enum umadv_referee referee; /* UMADVISE_REFEREE=on|off */
-	/* Host memory that plans may use for evicted data, bytes, of this process alone. 0: DETECT on a CUDA device,
+	/* Host memory that hints may use for evicted data, bytes, of this process alone. 0: DETECT on a CUDA device,
 	 * NONE on the simulated GPU. UMADV_HOST_MEMORY_DETECT: when the context is opened, the least of the available
-	 * memory and of what the limits of its cgroups leave, divided among the ranks of the node. Plans of the
-	 * strategy lookahead only. UMADVISE_HOST_MEMORY=BYTES[KiB|MiB|GiB]|detect|none */
+	 * memory and of what the limits of its cgroups leave, divided among the ranks of the node. For
+	 * plans of lookahead, and for prefetch-on-use with a budget below the device's memory.
+	 * UMADVISE_HOST_MEMORY=BYTES[KiB|MiB|GiB]|detect|none */
 	uint64_t host_memory;
 };
 

@@ -58,9 +58,9 @@ struct um_compiled_plan_drop {
 
 /* A dead block. */
 struct um_compiled_plan_dead {
-	uint64_t
-		need; /* next touch, in ops over all walks; UINT64_MAX / 2 - 1: never. With a host budget more for blocks that
-			  have left before: they have host memory */
+	/* Next touch, in ops over all walks; UINT64_MAX / 2 - 1: never. With a host budget more for blocks that have
+	 * left before: they have host memory. */
+	uint64_t need;
 	struct um_compiled_plan_block *block;
 };
 
@@ -103,8 +103,8 @@ struct um_compiled_plan_walk {
 int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *plan);
 void um_compiled_plan_unmap(struct um_compiled_plan_walk *b);
 
-/* After that: finds the blocks that are entirely read mostly, or host-resident, by the plan's advice, and marks those that
- * leave. 0 or -ENOMEM. */
+/* After that: finds the blocks that are entirely read mostly, or host-resident, by the plan's advice, and marks those
+ * that leave. 0 or -ENOMEM. */
 int um_compiled_plan_advice(struct um_compiled_plan_walk *b);
 
 /* The slot, or its twin, before op `at`. */

@@ -27,6 +27,13 @@ int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_bloc
 	return 0;
 }
 
+int um_on_use_limit_host(struct um_on_use *p, uint64_t blocks)
+{
+	uint64_t most = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+
+	return p->tracks ? um_block_lru_init(&p->left, most ? most : 1) : 0;
+}
+
 int um_on_use_skip_resident(struct um_on_use *p, uint64_t device_blocks)
 {
 	p->skips_resident = 1;
@@ -51,6 +58,7 @@ void um_on_use_fini(struct um_on_use *p)
 	if (p->given)
 		p->gpu->api->cudaEventDestroy(p->gpu, p->given);
 	um_block_lru_fini(&p->resident);
+	um_block_lru_fini(&p->left);
 	memset(p, 0, sizeof *p);
 }
 
@@ -67,13 +75,30 @@ static void flush_out(struct um_on_use *p, um_stream stream)
 	p->out_bytes = 0;
 }
 
-/* Evicts the least recently used block. 0: the current op uses all of them. */
+/* The least recently used block; NULL: the current op uses all of them. If no more blocks may take host memory, one that
+ * has it goes first. */
+static struct um_lru_block *victim(const struct um_on_use *p)
+{
+	struct um_lru_block *first = p->resident.head, *b = first;
+
+	if (!first || first->serial == p->resident.serial)
+		return NULL;
+	if (!p->left.most || p->left.by_addr.n < p->left.most)
+		return first;
+	while (b && b->serial != p->resident.serial && !um_block_lru_find(&p->left, b->node.a))
+		b = b->next;
+	return b && b->serial != p->resident.serial ? b : first;
+}
+
+/* Evicts a block. 0: the current op uses all of them. */
 static int evict(struct um_on_use *p, um_stream stream)
 {
-	struct um_lru_block *b = p->resident.head;
+	struct um_lru_block *b = victim(p);
 
-	if (!b || b->serial == p->resident.serial)
+	if (!b)
 		return 0;
+	if (p->left.most && !um_block_lru_find(&p->left, b->node.a))
+		p->exceeds |= um_block_lru_add(&p->left, b->node.a) != 0;
 	if (p->out_bytes && p->out + p->out_bytes != b->node.a)
 		flush_out(p, stream);
 	if (!p->out_bytes)

@@ -49,6 +49,15 @@ static enum um_residency residency(void *user, uint64_t addr)
 	return adv->op.beside_plan ? UM_RESIDENCY_UNKNOWN : um_horizon_residency(&adv->horizon, addr);
 }
 
+static void warn_host(struct umadv *adv)
+{
+	um_notices_warn(
+		&adv->notices, UM_WARN_HOST,
+		"host memory: evicted data take more than the %llu MiB that are available (%s): the program may be "
+		"killed",
+		(unsigned long long)(adv->device.host_budget >> 20), adv->device.host_limit);
+}
+
 /* Makes a hint call of prefetch-on-use, on_use.h. */
 static void issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
 {
@@ -60,6 +69,8 @@ static void issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint
 	struct um_location to = in ? um_on_device(gpu->caps.device) : um_on_host();
 	struct um_issued_hint h = {.kind = kind, .addr = addr, .bytes = bytes, .op = adv->iterations.op_serial - 1};
 
+	if (adv->on_use.exceeds)
+		warn_host(adv);
 	um_tensors_clip(&adv->tensors, &h.addr, &h.bytes, NULL);
 	if (!h.bytes)
 		return;
@@ -181,9 +192,12 @@ static int open_hints(struct umadv *adv)
 
 	if (!um_gpu_takes_hints(d->gpu) || strategy == UM_STRATEGY_ON_DEMAND)
 		return 0;
-	if (strategy == UM_STRATEGY_PREFETCH_ON_USE)
-		return um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX,
-				      issue_hint, adv);
+	if (strategy == UM_STRATEGY_PREFETCH_ON_USE) {
+		err = um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX,
+				     issue_hint, adv);
+		return err || !d->host_budget ? err
+					      : um_on_use_limit_host(&adv->on_use, d->host_budget / UM_BLOCK_BYTES);
+	}
 	err = um_replan_open(&adv->replan, &host);
 	if (err || strategy != UM_STRATEGY_LOOKAHEAD || !adv->replan.executor || d->larger)
 		return err;

@@ -67,7 +67,7 @@ static void play(struct umadv *adv, struct um_gpu *gpu, void **w, struct run *r)
 }
 
 /* On a device with room for all: nothing leaves it but by hints. */
-static void run(uint64_t limit, struct run *r)
+static void run(const char *strategy, uint64_t limit, struct run *r)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
 	struct um_sim_options so = {.profile = v100, .capacity = 4 * TENSORS * BYTES};
@@ -82,6 +82,7 @@ static void run(uint64_t limit, struct run *r)
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = BUDGET;
 	o.host_memory = limit;
+	o.strategy = strategy;
 	o.log = on_log;
 	o.log_user = r;
 	r->err = um_sim_open(&gpu, &so);
@@ -103,7 +104,7 @@ static void limits(void)
 	struct run free_run, r;
 	uint64_t limit;
 
-	run(0, &free_run);
+	run("lookahead", 0, &free_run);
 	is_int(free_run.err, 0, "without a limit the program runs");
 	is_int(free_run.lines, 0, "without a limit nothing is said about host memory");
 	ok(free_run.planned > LEAST + 8 * MIB,
@@ -111,7 +112,7 @@ static void limits(void)
 	   (unsigned long long)(free_run.planned / MIB));
 	is_u64(free_run.taken, free_run.planned, "the driver takes as much host memory as the plan says");
 	limit = (free_run.planned + LEAST) / 2 / MIB * MIB;
-	run(limit, &r);
+	run("lookahead", limit, &r);
 	is_int(r.err, 0, "with a limit the program runs");
 	ok(r.planned && r.planned <= limit, "a plan keeps the limit (%llu of %llu MiB)",
 	   (unsigned long long)(r.planned / MIB), (unsigned long long)(limit / MIB));
@@ -119,13 +120,30 @@ static void limits(void)
 	   (unsigned long long)(r.taken / MIB));
 	ok(r.lines == 1 && strstr(r.line, "the plan is limited to") && strstr(r.line, "(as stated)"),
 	   "one line says what is needed and what there is: %s", r.line);
-	run(TENSORS * BYTES, &r);
+	run("lookahead", TENSORS * BYTES, &r);
 	ok(!r.lines && r.planned == free_run.planned, "a limit that the plan keeps anyway changes nothing");
-	run(2 * MIB, &r);
+	run("lookahead", 2 * MIB, &r);
 	is_int(r.err, 0, "with a limit below what must be off the device the program runs");
 	ok(r.planned && r.planned < free_run.planned, "it gets a smaller plan (%llu MiB)",
 	   (unsigned long long)(r.planned / MIB));
 	ok(r.lines == 1 && strstr(r.line, "at least"), "one line says so: %s", r.line);
+}
+
+/* The blocks that were used least recently; then those that have host memory. */
+static void on_use(void)
+{
+	struct run r;
+
+	run("prefetch-on-use", 0, &r);
+	is_u64(r.taken, TENSORS * BYTES, "prefetch-on-use evicts every block in time");
+	run("prefetch-on-use", LEAST + 8 * MIB, &r);
+	is_int(r.err, 0, "with a limit it runs");
+	is_u64(r.taken, LEAST + 8 * MIB, "with a limit it evicts the same blocks again");
+	is_int(r.lines, 0, "it keeps the limit, and says nothing");
+	run("prefetch-on-use", LEAST / 2, &r);
+	is_int(r.err, 0, "with a limit below what must be off the device it runs");
+	ok(r.lines == 1 && strstr(r.line, "evicted data take more than the 24 MiB that are available (as stated)"),
+	   "one line says so: %s", r.line);
 }
 
 /* --- what there is ------------------------------------------------------------------------------------------------ */
@@ -235,6 +253,7 @@ static void ranks(void)
 int main(void)
 {
 	limits();
+	on_use();
 	cgroups();
 	ranks();
 	return tap_done();

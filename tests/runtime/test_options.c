@@ -82,6 +82,7 @@ static void refused(void)
 		{"UMADVISE_DEVICE", "gpu", "auto, none or sim"},
 		{"UMADVISE_BUDGET", "12 apples", "a number of bytes"},
 		{"UMADVISE_BUDGET", "4096", "2 MiB at least"},
+		{"UMADVISE_HOST_MEMORY", "half", "detect or none"},
 		{"UMADVISE_STRATEGY", "belady", "lookahead, on-demand"},
 		{"UMADVISE_STRATEGY", "vdnn", "lookahead, on-demand"},
 		{"UMADVISE_PROFILE", "nonesuch", "built-in device profile"},
@@ -125,6 +126,7 @@ static void accepted(void)
 
 	setenv("UMADVISE_DEVICE", "none", 1);
 	setenv("UMADVISE_BUDGET", "3 MiB", 1);
+	setenv("UMADVISE_HOST_MEMORY", "1GiB", 1);
 	setenv("UMADVISE_STRATEGY", "autoswap", 1);
 	setenv("UMADVISE_PROFILE", "a100", 1);
 	setenv("UMADVISE_RUN_LOG_SIZE", "1GiB", 1);
@@ -139,6 +141,7 @@ static void accepted(void)
 	umadv_options_init(&o);
 	is_int(o.device, UMADV_DEVICE_NONE, "UMADVISE_DEVICE sets the device");
 	is_u64(o.budget, 3u << 20, "UMADVISE_BUDGET sets the budget");
+	is_u64(o.host_memory, 1u << 30, "UMADVISE_HOST_MEMORY sets the limit of host memory");
 	is_str(o.strategy, "autoswap", "UMADVISE_STRATEGY sets the strategy");
 	is_str(o.profile, "a100", "UMADVISE_PROFILE sets the profile");
 	is_u64(o.run_log_bytes, 1u << 30, "UMADVISE_RUN_LOG_SIZE sets the size of the report");
