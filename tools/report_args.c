@@ -103,7 +103,8 @@ static int one_page(const struct report_args *a)
 static int read_tables(struct report_args *a, const char *list)
 {
 	static const char *const defaults[] = {
-		"findings,summary,library,causes,processes,ranks,side-by-side,iterations,tensors,ops,announced,hints,missing",
+		"findings,summary,library,causes,processes,ranks,side-by-side,iterations,tensors,ops,announced,hints,"
+		"missing",
 		"summary",
 		"findings,summary,library,causes,iterations,ranks,side-by-side,tensors,ops,announced,hints,ranges,"
 		"processes,devices",

@@ -75,8 +75,8 @@ static void flush_out(struct um_on_use *p, um_stream stream)
 	p->out_bytes = 0;
 }
 
-/* The least recently used block; NULL: the current op uses all of them. If no more blocks may take host memory, one that
- * has it goes first. */
+/* The least recently used block; NULL: the current op uses all of them. If no more blocks may take host memory, one
+ * that has it goes first. */
 static struct um_lru_block *victim(const struct um_on_use *p)
 {
 	struct um_lru_block *first = p->resident.head, *b = first;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The files of a version of cgroups. Pages of files that were not used lately count as used, and are reclaimed first. */
+/* The files of a version of cgroups. Pages of files that were not used lately count as used, but are reclaimed. */
 static const struct version {
 	const char *mount, *most, *used, *reclaimed;
 } versions[] = {

@@ -23,15 +23,16 @@ static const struct plan_case {
 	int rehearsed;
 	int net; /* fx_net, with relaunches */
 	int offers; /* fx_offers */
+	int host; /* blocks of host memory; 0: no limit */
 } cases[] = {
-	{20, NULL, 0, 0, 0, 0},		  {24, NULL, 0, 1, 0, 0},
-	{98, NULL, 1, 0, 0, 0},		  {20, "autoswap-swdoa", 0, 0, 0, 0},
-	{20, "superneurons", 0, 0, 0, 0}, {20, "appobmem", 0, 0, 0, 0},
-	{20, "vdnn-all", 0, 0, 0, 0},	  {20, "capuchin", 0, 0, 0, 0},
-	{20, "g10", 0, 0, 0, 0},	  {20, "swapadvisor", 0, 0, 0, 0},
-	{45, NULL, 0, 0, 1, 0},		  {58, NULL, 0, 1, 1, 0},
-	{45, "superneurons", 0, 0, 1, 0}, {20, NULL, 0, 1, 0, 1},
-	{45, "superneurons", 0, 0, 1, 1},
+	{20, NULL, 0, 0, 0, 0, 0},	     {24, NULL, 0, 1, 0, 0, 0},
+	{98, NULL, 1, 0, 0, 0, 0},	     {20, "autoswap-swdoa", 0, 0, 0, 0, 0},
+	{20, "superneurons", 0, 0, 0, 0, 0}, {20, "appobmem", 0, 0, 0, 0, 0},
+	{20, "vdnn-all", 0, 0, 0, 0, 0},     {20, "capuchin", 0, 0, 0, 0, 0},
+	{20, "g10", 0, 0, 0, 0, 0},	     {20, "swapadvisor", 0, 0, 0, 0, 0},
+	{45, NULL, 0, 0, 1, 0, 0},	     {58, NULL, 0, 1, 1, 0, 0},
+	{45, "superneurons", 0, 0, 1, 0, 0}, {20, NULL, 0, 1, 0, 1, 0},
+	{45, "superneurons", 0, 0, 1, 1, 0}, {24, NULL, 0, 1, 0, 0, 3},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -42,11 +43,20 @@ static int by_hints(void *user, const struct um_plan *p, uint64_t *ns)
 	return 0;
 }
 
+static int by_evictions(void *user, const struct um_plan *p, uint64_t *bytes)
+{
+	(void)user;
+	*bytes = 0;
+	for (size_t i = 0; i < p->hints.n; i++)
+		*bytes += p->hints.at[i].kind == UM_HINT_EVICT ? UM_BLOCK_BYTES : 0;
+	return 0;
+}
+
 static void try_plan(const struct plan_case *c)
 {
 	struct um_schedule s = {0};
 	struct um_plan p;
-	static const struct um_plan_rehearsal rehearsal = {.ns = by_hints};
+	static const struct um_plan_rehearsal rehearsal = {.ns = by_hints, .host = by_evictions};
 	struct um_plan_request r;
 	struct um_plan_figures f;
 	uint64_t grow;
@@ -69,6 +79,7 @@ static void try_plan(const struct plan_case *c)
 	r.strategy = c->scheme;
 	r.rehearsal = c->rehearsed ? &rehearsal : NULL;
 	r.recompute = c->net;
+	r.host_budget = (uint64_t)c->host * UM_BLOCK_BYTES;
 	before = live();
 	um_plan_init(&p);
 	err = um_plan_build(&r, &p, &grow, why, sizeof why);

@@ -49,8 +49,8 @@ ok "a log becomes a page" report "$tmp/a.umlog" --format html -o "$tmp/a.html"
 
 # Logs of ranks say which one they are of.
 for i in 0 1; do
-	OMPI_COMM_WORLD_RANK=$((i + 4)) OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=$i OMPI_COMM_WORLD_LOCAL_SIZE=2 \
-		UMADVISE_RUN_LOG=$tmp/log%r.umlog "$example" >/dev/null
+	OMPI_COMM_WORLD_RANK=$((i + 4)) OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=$i \
+		OMPI_COMM_WORLD_LOCAL_SIZE=2 UMADVISE_RUN_LOG=$tmp/log%r.umlog "$example" >/dev/null
 done
 like "$(zcat "$tmp/log5.umlog" | head -n 1)" '"rank":5,"ranks":8,"local_rank":1,"local_ranks":2,"host":"[^"]+"' \
 	"the header has the rank"
@@ -60,8 +60,8 @@ unlike "$(zcat "$tmp/a.umlog" | head -n 1)" '"rank"' "without a launcher there i
 if python3 -c 'import json' 2>/dev/null; then
 	is "$(report --merge "$tmp/log4.umlog" "$tmp/log5.umlog" --report ranks --format json | python3 -c '
 import json, sys
-print([(r["rank"], r["local_rank"], r["slower_ns"], r["reason"], r["stall_ns"] > 0, r["prefetch_bytes"] > 0, r["kernel_ns"])
-       for r in json.load(sys.stdin)["ranks"]])')" \
+print([(r["rank"], r["local_rank"], r["slower_ns"], r["reason"], r["stall_ns"] > 0, r["prefetch_bytes"] > 0,
+        r["kernel_ns"]) for r in json.load(sys.stdin)["ranks"]])')" \
 		"[(4, 0, 0, None, True, True, None), (5, 1, 0, None, True, True, None)]" "merged, each rank has its row"
 fi
 sed 's/"rank":5/"rank":"x"/' <(zcat "$tmp/log5.umlog") >"$tmp/rank.umlog"

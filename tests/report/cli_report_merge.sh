@@ -88,8 +88,9 @@ least, every = min(mean.values()), sum(mean.values()) / len(mean)
 print([r["file"] for r in R] == want, all(r["iteration_ns"] == mean[r["file"]] for r in R),
       all(r["slower_ns"] == mean[r["file"]] - least for r in R),
       all(abs(r["above_mean_ns"] - (mean[r["file"]] - every)) <= 1 for r in R), [r["reason"] for r in R],
-      R[0]["slower_percent"] == round(100 * R[0]["slower_ns"] / least), R[0]["rank"], R[0]["fault_ns"] > R[1]["fault_ns"])')" \
-	"True True True True ['page faults', None, None] True None True" "ranks: the slowest first, by how much, and why"
+      R[0]["slower_percent"] == round(100 * R[0]["slower_ns"] / least), R[0]["rank"],
+      R[0]["fault_ns"] > R[1]["fault_ns"])')" "True True True True ['page faults', None, None] True None True" \
+	"ranks: the slowest first, by how much, and why"
 is "$(report "$tmp/well.sqlite" --report ranks --format csv | wc -l)" 1 "one process has nothing to be compared with"
 
 report --merge "${ranks[@]}" >"$tmp/all.txt"
