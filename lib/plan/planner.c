@@ -7,6 +7,7 @@
  */
 #include "plan/planner.h"
 
+#include "model/plan_host.h"
 #include "model/workspace.h"
 #include "plan/advice.h"
 #include "plan/blocks.h"
@@ -224,10 +225,13 @@ out:
 /* Makes a plan by lookahead, with advice and, if requested, relaunches. */
 static int build_lookahead(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow, char *why, size_t size)
 {
-	int err;
+	uint64_t all;
+	int err = um_plan_managed_bytes(&out->sched, &all);
 
-	out->host_budget = r->host_budget;
-	err = build_hints(r, NULL, NULL, out, why, size);
+	/* with room for all there is nothing to keep */
+	out->host_budget = all > r->host_budget ? r->host_budget : 0;
+	if (!err)
+		err = build_hints(r, NULL, NULL, out, why, size);
 	if (err == -E2BIG || err == -EINVAL || (!err && out->predicted_ns > out->in_core_ns))
 		err = build_host_resident(r, out, err, why, size);
 	if (!err && r->recompute)

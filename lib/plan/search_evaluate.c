@@ -236,10 +236,11 @@ static int exceed_host(struct um_search *s, const struct um_plan_figures *f)
 }
 
 /* Adds blocks that leave without content. */
-static int find_host(const struct um_search *s, struct um_plan_figures *f)
+static int find_host(struct um_search *s, struct um_plan_figures *f)
 {
 	uint64_t bytes;
 
+	s->work += um_search_round(s);
 	if (s->rehearsal->host(s->rehearsal->user, s->out, &bytes))
 		return -ENOMEM;
 	f->host_bytes = bytes > f->host_bytes ? bytes : f->host_bytes;

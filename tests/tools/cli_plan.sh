@@ -35,7 +35,7 @@ like "$(cat "$tmp/err")" \
 	"one line says what is needed, what there is and what the plan takes"
 like "$(head -n 1 "$tmp/h.umplan")" '"host_budget":62914560' "the header has the host budget"
 ok "the plan is sound" python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$tmp/h.umplan"
-like "$("$UMADVISE" plan --show "$tmp/h.umplan")" 'host +[0-9.]+ MiB of host memory for evicted blocks, 60.0 MiB allowed' \
+like "$("$UMADVISE" plan --show "$tmp/h.umplan")" 'host +[0-9.]+ MiB of host memory for evicted blocks, 60.0 MiB all' \
 	"--show has the host memory"
 sed 's/"host_budget":62914560/"host_budget":2097152/' "$tmp/h.umplan" >"$tmp/less.umplan"
 fails 1 "a plan that exceeds its host budget is refused" "$UMADVISE" plan --show "$tmp/less.umplan"

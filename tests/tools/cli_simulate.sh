@@ -25,8 +25,8 @@ ok "five workloads are simulated at 1.5x on v100" \
 	-o "$tmp/a.json"
 is "$(query "$tmp/a.json" 'print(d["schema"], len(R))')" "umsimulate/1 20" "one document, a run per trace and strategy"
 is "$(query "$tmp/a.json" 'print(" ".join(sorted(R[0])))')" \
-	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints host_bytes in_core_ns irregular \
-		oversubscribe pattern pattern_most peak_resident_bytes planned_ns played_ns profile stall_ns \
+	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints host_bytes in_core_ns \
+		irregular oversubscribe pattern pattern_most peak_resident_bytes planned_ns played_ns profile stall_ns \
 		steady_most_ns steady_ns strategy sum_ns)trace" "the keys of a run"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and r["faults"]])')" "[]" \
 	"lookahead: no fault in a steady iteration"
