@@ -115,6 +115,8 @@ typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char 
 
 /* Options of a context. Fill with umadv_options_init, then change. The struct grows at its end; struct_size says which
  * version the caller has. Strings are copied by umadv_open. The environment variable of an option is its default. */
+#define UMADV_SHARE_OFF (-1)
+
 struct umadv_options {
 	size_t struct_size;
 	enum umadv_device device; /* UMADVISE_DEVICE=auto|none|sim */
@@ -146,6 +148,9 @@ struct umadv_options {
 	 * plans of lookahead, and for prefetch-on-use with a budget below the device's memory.
 	 * UMADVISE_HOST_MEMORY=BYTES[KiB|MiB|GiB]|detect|none */
 	uint64_t host_memory;
+	int share; /* weight of this context among those of the user's processes that share the device, 1 to 1000;
+		      0: 1; UMADV_SHARE_OFF: it takes no part, and the others know nothing of it.
+		      UMADVISE_SHARE=off|WEIGHT */
 };
 
 #define UMADV_HOST_MEMORY_NONE UINT64_MAX

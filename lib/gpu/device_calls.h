@@ -134,6 +134,7 @@ struct um_calls {
 
 #define UM_DRIVER_OPTIONAL(X)                                                                                          \
 	X(capture_mode, cuThreadExchangeStreamCaptureMode, 10010, (int *))                                             \
+	X(uuid, cuDeviceGetUuid, 11040, (void *, int))                                                                 \
 	X(stream_id, cuStreamGetId, 12000, (um_stream, unsigned long long *))                                          \
 	X(module_load, cuModuleLoadData, 2000, (void **, const void *))                                                \
 	X(module_unload, cuModuleUnload, 2000, (void *))                                                               \

@@ -7,6 +7,7 @@
  */
 #include "gpu/device_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,17 @@ static void set_capacity(struct um_device *d)
 		d->gpu.caps.capacity = free_bytes;
 }
 
+/* Of a part of a GPU (MIG), its own one. */
+static void set_uuid(struct um_device *d)
+{
+	unsigned char uuid[16];
+
+	if (d->standin || !d->cu.uuid || d->cu.uuid(uuid, d->device))
+		return;
+	for (int i = 0; i < 16; i++)
+		snprintf(d->gpu.caps.uuid + 2 * i, 3, "%02x", uuid[i]);
+}
+
 /* The reasons are written from the least to the most important: the last one stays. */
 void um_device_probe(struct um_device *d)
 {
@@ -94,6 +106,7 @@ void um_device_probe(struct um_device *d)
 	d->info.cc_major = attribute(d, UM_AT_COMPUTE_CAPABILITY_MAJOR, d->device);
 	d->info.cc_minor = attribute(d, UM_AT_COMPUTE_CAPABILITY_MINOR, d->device);
 	set_capacity(d);
+	set_uuid(d);
 	caps->no_faults = !caps->concurrent_managed;
 	if (caps->no_faults) {
 		um_device_refuse(

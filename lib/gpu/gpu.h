@@ -87,6 +87,7 @@ struct um_gpu_caps {
 	int virtual_time; /* time is simulated: the device runs the workers, deterministically */
 	uint64_t capacity; /* bytes of device memory that managed data may use */
 	char name[64];
+	char uuid[33]; /* hexadecimal; empty: not known, or the device is simulated */
 	char why[160]; /* one reason why hints are not supported, else empty */
 };
 

@@ -32,7 +32,7 @@ const char *const um_library_count_keys[UM_LIBRARY_COUNTS] = {"ops",
 							      "counters_lost"};
 const char *const um_library_level_keys[UM_LIBRARY_LEVELS] = {"plan_ns",      "in_core_ns", "plan_peak_bytes",
 							      "tensors_live", "live_bytes", "live_peak_bytes",
-							      "measured_ops", "played_ns"};
+							      "measured_ops", "played_ns",  "shared_budget_bytes"};
 
 void um_capture_init(struct um_capture *c)
 {

@@ -93,6 +93,7 @@ enum um_library_level {
 	UM_LIBRARY_LIVE_PEAK,
 	UM_LIBRARY_MEASURED, /* ops of the plan with measured times */
 	UM_LIBRARY_PLAYED_NS, /* measured time of an iteration of the current plan; 0: not measured */
+	UM_LIBRARY_BUDGET, /* bytes, where other contexts use the device, too; 0: none do */
 	UM_LIBRARY_LEVELS
 };
 

@@ -26,6 +26,31 @@ int um_block_limit_set(struct um_block_limit *l, uint64_t blocks)
 	return err;
 }
 
+int um_block_limit_change(struct um_block_limit *l, uint64_t blocks, int watches)
+{
+	struct um_block_lru other;
+	const struct um_lru_block *b = l->resident.head;
+	uint64_t over = l->resident.by_addr.n > blocks ? l->resident.by_addr.n - blocks : 0;
+	int err = um_block_lru_init(&other, blocks);
+
+	if (err) {
+		um_block_lru_fini(&other);
+		return err;
+	}
+	pthread_mutex_lock(&l->lock);
+	for (; b; b = b->next)
+		if (over)
+			over--;
+		else
+			um_block_lru_add(&other, b->node.a);
+	um_block_lru_fini(&l->resident);
+	l->resident = other;
+	l->watches = watches;
+	l->on = 1;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
 int um_block_limit_watch(struct um_block_limit *l, uint64_t blocks)
 {
 	l->watches = 1;

@@ -35,6 +35,10 @@ int um_block_limit_set(struct um_block_limit *l, uint64_t blocks);
  * driver evicts the one that was prefetched least recently. 0 or -ENOMEM. */
 int um_block_limit_watch(struct um_block_limit *l, uint64_t blocks);
 
+/* Changes both. The blocks in the list stay in it as far as there is room, those that were prefetched most recently;
+ * the caller evicts the others. No range is added or removed meanwhile. 0, or -ENOMEM: unchanged. */
+int um_block_limit_change(struct um_block_limit *l, uint64_t blocks, int watches);
+
 /* Calls `visit` for each resident block, that which was prefetched least recently first. */
 void um_block_limit_visit(struct um_block_limit *l, void (*visit)(void *user, uint64_t addr), void *user);
 

@@ -147,6 +147,22 @@ void um_executor_cancel(struct um_executor *ex)
 	um_lanes_drop(&ex->lanes);
 }
 
+int um_executor_set_budget(struct um_executor *ex, uint64_t budget_blocks, int larger)
+{
+	int err;
+
+	ex->program = NULL;
+	um_executor_cancel(ex);
+	if (um_lanes_drain(&ex->lanes))
+		return -EAGAIN;
+	err = um_block_limit_change(&ex->lanes.limit, budget_blocks, !larger);
+	if (err)
+		return err;
+	ex->host.budget_blocks = budget_blocks;
+	ex->host.larger = larger;
+	return 0;
+}
+
 void um_executor_leave(struct um_executor *ex)
 {
 	if (ex->program)

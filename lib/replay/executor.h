@@ -139,6 +139,10 @@ int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_ex
  * Called without the context's lock; another thread that closes the executor meanwhile waits until it returns 0. */
 int um_executor_wait(const struct um_executor_wait *w);
 
+/* Another budget: leaves the plan, drops what was requested and has not begun, and waits for the rest. Resident blocks
+ * stay. 0; -ENOMEM or -EAGAIN: the budget is unchanged. */
+int um_executor_set_budget(struct um_executor *ex, uint64_t budget_blocks, int larger);
+
 /* Leaves the plan, if there is one: queued actions that have not begun are dropped. */
 void um_executor_leave(struct um_executor *ex);
 
@@ -155,6 +159,10 @@ struct um_executor_room um_executor_room_now(const struct um_executor *ex);
  * into their memory waits for. 0 or -EAGAIN. */
 int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams, int ahead,
 		     struct um_executor_room *room);
+/* Evicts these ranges of whole blocks, at once, after all that was launched so far. `*room`: that of the last one. 0 or
+ * -EAGAIN. */
+int um_executor_evict_all(struct um_executor *ex, const struct um_executor_range *r, size_t n,
+			  struct um_executor_room *room);
 /* The op at hand overwrites these blocks, which are not resident, as a whole: discards their content, so that a
  * prefetch, which waits for `*room`, copies nothing. `*marked`: the streams with a mark after the ops launched so far,
  * a bit each. 1; 0: the content may be needed; -EAGAIN. */

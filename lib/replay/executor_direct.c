@@ -4,6 +4,8 @@
  */
 #include "replay/executor_state.h"
 
+#define EVICT_AT_ONCE (8 * UM_BLOCK_BYTES)
+
 int um_executor_mark(struct um_executor *ex, unsigned streams)
 {
 	streams &= um_executor_streams(ex);
@@ -54,6 +56,24 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
 				     streams);
 	*room = um_executor_room_now(ex);
 	ex->unpoked = 1;
+	return err;
+}
+
+int um_executor_evict_all(struct um_executor *ex, const struct um_executor_range *r, size_t n,
+			  struct um_executor_room *room)
+{
+	unsigned streams = um_executor_streams(ex);
+	int err = um_executor_mark(ex, streams);
+
+	*room = um_executor_room_now(ex);
+	for (size_t i = 0; i < n && !err; i++)
+		for (uint64_t off = 0; off < r[i].bytes && !err; off += EVICT_AT_ONCE) {
+			uint64_t left = r[i].bytes - off;
+
+			err = um_executor_away(ex, r[i].addr + off, left < EVICT_AT_ONCE ? left : EVICT_AT_ONCE,
+					       um_executor_in_queued(ex), streams, 0, room);
+		}
+	um_executor_poke(ex);
 	return err;
 }
 

@@ -116,15 +116,73 @@ static int open_simulator(struct um_chosen_device *d, const struct umadv_options
 	return err;
 }
 
+/* Unmanaged memory in whole blocks. */
+static uint64_t taken_by(const struct um_chosen_device *d)
+{
+	return (d->unmanaged + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+}
+
+uint64_t um_chosen_device_most(const struct um_chosen_device *d)
+{
+	return d->most + (d->limited ? taken_by(d) : 0);
+}
+
+/* What the options or the device allow; or the context's part of the device where that is less. */
+static void find_budget(struct um_chosen_device *d)
+{
+	int part = d->granted < um_chosen_device_most(d);
+	uint64_t taken = taken_by(d), whole = part ? d->granted : d->most, left = whole > taken ? whole - taken : 0;
+
+	d->larger = d->limited || part;
+	d->starved = part && left < UM_BLOCK_BYTES;
+	if (!part && (d->limited || whole <= UM_BLOCK_BYTES))
+		left = whole;
+	else if (left < UM_BLOCK_BYTES)
+		left = UM_BLOCK_BYTES;
+	d->budget = left < d->most ? left : d->most;
+}
+
+void um_chosen_device_grant(struct um_chosen_device *d, uint64_t bytes)
+{
+	int larger = d->larger;
+
+	d->granted = bytes;
+	find_budget(d);
+	if (larger == d->larger || d->evict_rate <= 0)
+		return;
+	d->profile = d->unadjusted;
+	um_chosen_device_evicts_at(d, d->evict_rate);
+}
+
+/* What is left to allocations of others, and to code. */
+static uint64_t reserve(const struct um_chosen_device *d)
+{
+	return d->real || um_device_is_only_driver() ? d->gpu->caps.capacity / 20 : 0;
+}
+
+uint64_t um_chosen_device_whole(const struct um_chosen_device *d)
+{
+	uint64_t all = d->gpu->caps.capacity, usual = all - reserve(d), most = d->most < all ? d->most : all;
+
+	return most > usual ? most : usual;
+}
+
+void um_chosen_device_shares(struct um_chosen_device *d, uint64_t bytes, uint64_t asked)
+{
+	if (asked && bytes > d->gpu->caps.capacity) /* others use the rest */
+		d->limited = asked / UM_BLOCK_BYTES < bytes / UM_BLOCK_BYTES;
+	if (!asked && d->most / UM_BLOCK_BYTES != bytes / UM_BLOCK_BYTES)
+		d->most = bytes;
+}
+
 static void set_budget(struct um_chosen_device *d, struct um_options *options, struct um_notices *notices)
 {
 	uint64_t asked = options->pub.budget;
 
-	d->budget = asked ? asked : d->gpu->caps.capacity;
-	if (!asked && (d->real || um_device_is_only_driver())) /* for allocations of others, and for code */
-		d->budget -= d->budget / 20;
-	d->whole = d->budget;
-	d->larger = asked && d->budget / UM_BLOCK_BYTES < d->gpu->caps.capacity / UM_BLOCK_BYTES;
+	d->most = asked ? asked : d->gpu->caps.capacity - reserve(d);
+	d->limited = asked && asked / UM_BLOCK_BYTES < d->gpu->caps.capacity / UM_BLOCK_BYTES;
+	d->granted = UINT64_MAX;
+	find_budget(d);
 	if (asked && asked < UM_BLOCK_BYTES) {
 		options->strategy = UM_STRATEGY_ON_DEMAND;
 		um_notices_log(notices, UMADV_LOG_WARN,
@@ -172,18 +230,16 @@ void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 
 void um_chosen_device_take(struct um_chosen_device *d, int64_t bytes)
 {
-	uint64_t taken;
-
 	d->unmanaged += (uint64_t)bytes;
-	taken = (d->unmanaged + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
-	if (!d->larger && d->whole > UM_BLOCK_BYTES)
-		d->budget = d->whole - UM_BLOCK_BYTES > taken ? d->whole - taken : UM_BLOCK_BYTES;
+	find_budget(d);
 }
 
 static void measure_evictions(struct um_chosen_device *d, struct um_notices *notices)
 {
 	double rate = um_evict_speed(d->gpu, &d->evicted);
 
+	d->unadjusted = d->profile;
+	d->evict_rate = rate;
 	um_chosen_device_evicts_at(d, rate);
 	um_notices_log(notices, UMADV_LOG_INFO, "evictions reach %.1f GB/s", rate / 1e9);
 }

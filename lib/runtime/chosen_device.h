@@ -24,13 +24,19 @@ struct um_chosen_device {
 	int profile_ignored; /* the profile named by UMADVISE_PROFILE cannot be read */
 	void *evicted; /* memory of the measurement of evictions, freed at close; NULL: none */
 	struct um_profile profile;
-	uint64_t budget, whole; /* `whole`: with what unmanaged memory takes of it */
+	struct um_profile unadjusted; /* the same before um_chosen_device_evicts_at, if evictions were measured */
+	double evict_rate; /* as measured, bytes/s; 0: not known */
+	uint64_t budget; /* bytes of managed memory that hints may make resident */
+	uint64_t most; /* the same while the context has the device for itself and has no unmanaged memory */
+	uint64_t granted; /* bytes of the device that the context may use; UINT64_MAX: all */
 	uint64_t unmanaged; /* bytes of UMADV_COMM */
 	uint64_t host_budget; /* bytes of host memory for evicted data; 0: no limit */
 	char host_limit[260]; /* where that comes from */
-	/* The device has more memory than the requested budget, so its driver does not evict in time to keep the
-	 * budget. The default budget is not a limit: it leaves room for other allocations. */
+	int limited; /* the requested budget is less than the device's memory */
+	/* The device has more memory than the budget, so its driver does not evict in time to keep the budget. The
+	 * default budget is not a limit: it leaves room for other allocations. */
 	int larger;
+	int starved; /* not even a block is granted: hints make nothing resident */
 };
 
 /* Takes ownership of `gpu`, also on failure; NULL: as the options say. `profile`: of the device; NULL: as the options
@@ -42,6 +48,16 @@ void um_chosen_device_close(struct um_chosen_device *d);
 /* The driver makes evictions one after the other, at this rate in bytes/s (0: not known): plans and predictions reckon
  * with it. Where the library makes all evictions it takes the place of the rate of copies. */
 void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate);
+
+/* Bytes of the device that its contexts may use, all together. */
+uint64_t um_chosen_device_whole(const struct um_chosen_device *d);
+/* The device has so many bytes for its contexts, whatever was free when this one was opened. `asked`: the requested
+ * budget, 0: none. */
+void um_chosen_device_shares(struct um_chosen_device *d, uint64_t bytes, uint64_t asked);
+/* Other contexts use the device, too: this one may use so many bytes of it, with its unmanaged memory. */
+void um_chosen_device_grant(struct um_chosen_device *d, uint64_t bytes);
+/* Bytes of the device that the context may use while it has the device for itself. */
+uint64_t um_chosen_device_most(const struct um_chosen_device *d);
 
 /* Unmanaged memory was allocated (`bytes`), or freed (their negative): where the budget is the device's memory, less is
  * left for managed memory, at least one block. Plans made from then on keep it. */

@@ -32,6 +32,7 @@
 #include "runtime/options.h"
 #include "runtime/pending_launches.h"
 #include "runtime/replan.h"
+#include "runtime/sharing.h"
 #include "runtime/sinks.h"
 #include "runtime/tensors.h"
 
@@ -61,6 +62,7 @@ struct umadv {
 	struct um_pending_launches pending;
 	UM_VEC(struct um_offer) offers; /* of umadv_workspace, until the thread's first call after the launch */
 	struct um_replan replan;
+	struct um_sharing sharing; /* of the device, with other contexts */
 	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */
 	struct um_predictor predictor; /* with lookahead, while no plan is followed; as the horizon */
 	struct um_horizon horizon; /* capacity 0: none */
@@ -118,6 +120,18 @@ void um_context_close(struct umadv *adv);
 int um_context_watch(struct umadv *adv, struct um_activity_sink *sink);
 /* The same, for any other sink. */
 int um_context_listen(struct umadv *adv, struct um_activity_sink *sink);
+
+/* Opens what makes hints, as the strategy needs (context_hints.c). 0 or -ENOMEM. */
+int um_context_open_hints(struct umadv *adv);
+/* The device's budget has changed: the plan and all that depends on the budget begin anew. 0; -EAGAIN or -ENOMEM: the
+ * plan was left, and the rest is as before. */
+int um_context_change_budget(struct umadv *adv);
+/* Makes a hint call of prefetch-on-use, on_use.h. */
+void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
+
+/* Other contexts on the device: takes the budget that they leave, or leaves them theirs (context_share.c). At the end
+ * of an iteration, or while no op has been announced yet. */
+void um_context_share(struct umadv *adv);
 
 int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr);
 int um_context_free(struct umadv *adv, void *ptr);

@@ -3,6 +3,7 @@
 
 #include "runtime/strategy.h"
 
+#include "arbiter/divide.h"
 #include "base/near.h"
 #include "base/size.h"
 
@@ -165,6 +166,29 @@ static int parse_ms(const struct um_variable *v, const char *text, struct umadv_
 	return 0;
 }
 
+/* A switch: 0, and `*on`. */
+static int parse_on(const char *text, int *on)
+{
+	int k = find_word(switches, COUNT(switches), text);
+
+	*on = k & 1;
+	return k < 0 ? k : 0;
+}
+
+static int parse_share(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+	int share = (int)n, on = 1;
+
+	if (!parse_on(text, &on))
+		share = on ? 1 : UMADV_SHARE_OFF;
+	else if (*text < '0' || *text > '9' || *end || n > UM_ARBITER_WEIGHT_MOST)
+		return -EINVAL;
+	put(v, o, &share, sizeof share);
+	return 0;
+}
+
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 #define AT(field) offsetof(struct umadv_options, field)
@@ -220,6 +244,10 @@ const struct um_variable um_variables[] = {
 	{"UMADVISE_RUN_QUIET", SWITCH, "off", "umadvise run: no line at exit", 0, parse_quiet, NULL, 0, NULL},
 	{"UMADVISE_RUN_PYTORCH", SWITCH, "on", "umadvise run: PyTorch declares what its operations use", 0, parse_quiet,
 	 NULL, 0, NULL},
+	{"UMADVISE_SHARE", "off, or a weight from 1 to 1000", "1",
+	 "weight among the user's processes that share the device's memory", AT(share), parse_share, NULL, 0, NULL},
+	{"UMADVISE_SHARE_DEVICE", "a name", "none: each process has a device of its own",
+	 "simulated device that processes share", 0, parse_other, NULL, 0, NULL},
 	{"UMADVISE_DISABLE", SWITCH, "off", "no hints: as if the program had managed memory alone", 0, parse_disable,
 	 NULL, 0, NULL},
 	{NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL},

@@ -26,6 +26,9 @@ static void in_parent(void)
 static void in_child(void)
 {
 	um_fork_generation++;
+	for (struct um_fork_exit *f = contexts; f; f = f->next)
+		if (f->abandon)
+			f->abandon(f->context);
 	contexts = tracers = NULL;
 	pthread_mutex_unlock(&lock);
 }

@@ -21,6 +21,7 @@ struct um_fork_exit {
 	const char *trace; /* the file that the context writes; borrowed */
 	pthread_mutex_t *lock; /* of the context; borrowed */
 	void (*quiesce)(void *context); /* called with that lock held, when the process ends */
+	void (*abandon)(void *context); /* called in a forked child, async-signal-safe; NULL: nothing to do */
 	void *context;
 };
 

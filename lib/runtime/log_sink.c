@@ -94,7 +94,7 @@ static void open_log(struct um_log_sinks *r)
 				       .counters = r->counters,
 				       .pid = (uint64_t)getpid(),
 				       .capacity_bytes = r->host.device->gpu->caps.capacity,
-				       .budget_bytes = r->host.device->budget};
+				       .budget_bytes = r->host.device->starved ? 0 : r->host.device->budget};
 	struct um_diag diag;
 	char line[800];
 
@@ -162,10 +162,15 @@ static void read_values(struct um_log_sinks *r, int last, const struct umadv_sta
 		[UM_LIBRARY_LOST] = r->lost,
 	};
 	const uint64_t current[UM_LIBRARY_LEVELS] = {
-		[UM_LIBRARY_PLAN_NS] = s.plan_ns,	    [UM_LIBRARY_IN_CORE_NS] = s.in_core_ns,
-		[UM_LIBRARY_PLAN_PEAK] = s.plan_peak_bytes, [UM_LIBRARY_TENSORS] = s.tensors_live,
-		[UM_LIBRARY_LIVE] = s.bytes_live,	    [UM_LIBRARY_LIVE_PEAK] = s.bytes_live_peak,
-		[UM_LIBRARY_MEASURED] = s.measured,	    [UM_LIBRARY_PLAYED_NS] = s.played_ns,
+		[UM_LIBRARY_PLAN_NS] = s.plan_ns,
+		[UM_LIBRARY_IN_CORE_NS] = s.in_core_ns,
+		[UM_LIBRARY_PLAN_PEAK] = s.plan_peak_bytes,
+		[UM_LIBRARY_TENSORS] = s.tensors_live,
+		[UM_LIBRARY_LIVE] = s.bytes_live,
+		[UM_LIBRARY_LIVE_PEAK] = s.bytes_live_peak,
+		[UM_LIBRARY_MEASURED] = s.measured,
+		[UM_LIBRARY_PLAYED_NS] = s.played_ns,
+		[UM_LIBRARY_BUDGET] = r->host.device->granted == UINT64_MAX ? 0 : s.budget_bytes,
 	};
 
 	memcpy(counts, increase, sizeof increase);

@@ -3,6 +3,7 @@
 
 #include "runtime/environment.h"
 
+#include "arbiter/divide.h"
 #include "io/file_name.h"
 
 #include <errno.h>
@@ -71,6 +72,11 @@ static int check_numbers(struct um_options *o)
 			continue;
 		snprintf(o->problem, sizeof o->problem, "the option that %s sets is %d: expected %s", v->name,
 			 (int)value, v->constants);
+		return -EINVAL;
+	}
+	if (o->pub.share < UMADV_SHARE_OFF || o->pub.share > (int)UM_ARBITER_WEIGHT_MOST) {
+		snprintf(o->problem, sizeof o->problem, "the option share is %d: expected 0 to %u, or UMADV_SHARE_OFF",
+			 o->pub.share, UM_ARBITER_WEIGHT_MOST);
 		return -EINVAL;
 	}
 	return 0;

@@ -212,7 +212,8 @@ static void become_ready(struct um_planning *p)
 
 int um_planning_may_make(struct um_planning *p, size_t ops)
 {
-	if (p->state == UM_PLANNING_MAKES || p->cancelled || (p->late_ops && ops >= p->late_ops))
+	if (p->host.device->starved || p->state == UM_PLANNING_MAKES || p->cancelled ||
+	    (p->late_ops && ops >= p->late_ops))
 		return 0;
 	return um_plan_leash_allows(&p->leash, now_ns(p));
 }

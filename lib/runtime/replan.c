@@ -69,6 +69,18 @@ void um_replan_forget(struct um_replan *r)
 	r->fits = r->predicts ? FITS_UNKNOWN : 1;
 }
 
+void um_replan_restart(struct um_replan *r)
+{
+	uint64_t last = r->last_signature;
+
+	um_replan_forget(r);
+	r->last_signature = last;
+	r->planning.failed_key = 0;
+	r->predicts = 0;
+	um_referee_init(&r->referee, 0);
+	r->fits = 1;
+}
+
 void um_replan_predicts(struct um_replan *r)
 {
 	r->predicts = 1;

@@ -43,6 +43,10 @@ static inline void um_replan_may_relaunch(struct um_replan *r, int may)
 /* Drops the plan, and one that is being made. */
 void um_replan_forget(struct um_replan *r);
 
+/* The budget has changed: drops the plan, and one that is being made. What was learned stays, so that the next plan is
+ * made at once. Without predictions, until um_replan_predicts. */
+void um_replan_restart(struct um_replan *r);
+
 /* The plan that is followed, or else one that is ready. NULL: none. */
 const struct um_plan *um_replan_latest(const struct um_replan *r);
 

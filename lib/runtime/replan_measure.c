@@ -143,7 +143,7 @@ void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
 	out->planning_ns = r->planning.cpu_ns;
 	out->plans_unused = r->planning.unused;
 	out->limited_iterations = r->n_limited;
-	out->budget_bytes = r->host.device->budget;
+	out->budget_bytes = r->host.device->starved ? 0 : r->host.device->budget;
 	out->allocs_planned = r->n_placed;
 	out->allocs_elsewhere = r->n_misplaced;
 }

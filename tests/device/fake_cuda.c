@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Found by name, never declared. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -330,6 +331,17 @@ static int cuDeviceGetName(char *name, int n, int device)
 	RETURN("cuDeviceGetName", 0, 0);
 }
 
+/* It ends with the process id: tests that run at the same time share no device. */
+static int cuDeviceGetUuid(unsigned char *uuid, int device)
+{
+	uint32_t pid = (uint32_t)getpid();
+
+	for (int i = 0; i < 12; i++)
+		uuid[i] = (unsigned char)(0xa0 + device + i);
+	memcpy(uuid + 12, &pid, sizeof pid);
+	RETURN("cuDeviceGetUuid", 0, 0);
+}
+
 static int cuDeviceGetAttribute(int *value, int which, int device)
 {
 	*value = fake.attributes[device][which];
@@ -453,10 +465,11 @@ static const struct {
 							ROW(cuMemcpyAsync, 4000) ROW(cuMemPrefetchAsync, 8000) ROW_AS(
 								cuMemPrefetchAsync, cuMemPrefetchAsync_v2,
 								12020) ROW(cuMemAdvise, 8000)
-								ROW_AS(cuMemAdvise, cuMemAdvise_v2, 12020) ROW(
-									cuMemPrefetchBatchAsync,
-									13000) ROW(cuMemDiscardBatchAsync, 13000)
-									ROW(cuMemDiscardAndPrefetchBatchAsync, 13000)};
+								ROW_AS(cuMemAdvise, cuMemAdvise_v2,
+								       12020) ROW(cuMemPrefetchBatchAsync, 13000)
+									ROW(cuMemDiscardBatchAsync, 13000)
+										ROW(cuMemDiscardAndPrefetchBatchAsync,
+										    13000) ROW(cuDeviceGetUuid, 9020)};
 
 API int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
 {

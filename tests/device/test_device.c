@@ -309,6 +309,7 @@ static void whole(void)
 	CHECK(gpu->caps.concurrent_managed && gpu->caps.discard && gpu->caps.prefetch_batch);
 	CHECK(gpu->caps.pageable && gpu->caps.ats && !gpu->caps.virtual_time && !gpu->caps.why[0]);
 	CHECK(gpu->caps.capacity == 6ull << 30 && !strcmp(gpu->caps.name, "Fake 0"));
+	CHECK(!strncmp(gpu->caps.uuid, "a0a1a2a3a4a5a6a7a8a9aaab", 24) && strlen(gpu->caps.uuid) == 32);
 	CHECK(!gpu->api->announce && !gpu->api->now && !gpu->api->worker_start && !gpu->api->worker_wait);
 	um_device_info(gpu, &info);
 	CHECK(info.via == UM_VIA_DRIVER && info.driver_version == 13000 && !info.runtime_version && !info.standin);

@@ -48,6 +48,29 @@ is $? 0 "cg: 4 ranks run without hints" || diag "$out"
 ok "cg: without hints the result is the same" cmp "$tmp/cg.1" "$tmp/cg.none"
 like "$out" '^rank 3: 512 rows, .* 0 of 20 iterations hinted' "cg: without hints there are none"
 
+# --- one device for all ranks -----------------------------------------------------------------------------------------
+
+# The budgets of a rank after its iterations, in MiB.
+budgets() { # FILE
+	gzip -dc "$1" | sed -n 's/.*"shared_budget_bytes":\([0-9]*\).*/\1/p' | awk '{ print $1 / 1048576 }'
+}
+mkdir -m 700 "$tmp/run"
+for n in 2 3; do
+	out=$(XDG_RUNTIME_DIR=$tmp/run UMADVISE_SHARE_DEVICE=gpu0 UMADVISE_BUDGET=60MiB \
+		UMADVISE_RUN_LOG=$tmp/files/shared$n-%r.umlog ranks $n "$examples/cg_mpi" "$tmp/cg.shared" 100 2>&1)
+	is $? 0 "cg: $n ranks on one device run" || diag "$out"
+	UMADVISE_BUDGET=60MiB ranks 1 "$examples/cg_mpi" "$tmp/cg.alone" 100 >/dev/null 2>&1
+	ok "cg: $n ranks on one device: the result is that of one process" cmp "$tmp/cg.alone" "$tmp/cg.shared"
+	for k in 0 1; do
+		is "$(budgets "$tmp/files/shared$n-$k.umlog" | tail -n 1)" $((60 / n - 2)) \
+			"cg: rank $k of $n has its share of the device, less its buffer"
+	done
+	is "$(ls -A "$tmp/run")" "" "cg: $n ranks leave no file of the device"
+done
+# the rank that ends last has the device for itself by then
+like "$(for k in 0 1; do "$UMADVISE" report "$tmp/files/shared2-$k.umlog"; done)" \
+	"shared with other processes MiB +28.0" "the report says what a rank has at the end"
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 for name in cg4 train4; do

@@ -93,6 +93,9 @@ static void refused(void)
 		{"UMADVISE_LOG", "loud", "error, warn, info or debug"},
 		{"UMADVISE_PLAN_TIME", "1s", "milliseconds"},
 		{"UMADVISE_REFEREE", "auto", "on or off"},
+		{"UMADVISE_SHARE", "1001", "off, or a weight from 1 to 1000"},
+		{"UMADVISE_SHARE", "-1", "off, or a weight from 1 to 1000"},
+		{"UMADVISE_SHARE", "half", "off, or a weight from 1 to 1000"},
 		{"UMADVISE_EVICT", "nobody", "auto, library or driver"},
 		{"UMADVISE_EVICT", "home", "auto, library or driver"},
 		{"UMADVISE_CHECK", "maybe", "on, off or discards"},
@@ -135,6 +138,7 @@ static void accepted(void)
 	setenv("UMADVISE_LOG", "info", 1);
 	setenv("UMADVISE_PLAN_TIME", "250", 1);
 	setenv("UMADVISE_REFEREE", "off", 1);
+	setenv("UMADVISE_SHARE", "7", 1);
 	setenv("UMADVISE_EVICT", "driver", 1);
 	setenv("UMADVISE_CHECK", "on", 1);
 	setenv("UMADVISE_TRACE", "", 1);
@@ -150,6 +154,14 @@ static void accepted(void)
 	is_int(o.log_level, UMADV_LOG_INFO, "UMADVISE_LOG sets the log level");
 	is_int(o.plan_ms, 250, "UMADVISE_PLAN_TIME sets the time for planning");
 	is_int(o.referee, UMADV_REFEREE_OFF, "UMADVISE_REFEREE sets whether hints are compared");
+	is_int(o.share, 7, "UMADVISE_SHARE sets the context's weight");
+	setenv("UMADVISE_SHARE", "off", 1);
+	umadv_options_init(&o);
+	is_int(o.share, UMADV_SHARE_OFF, "UMADVISE_SHARE=off: the context shares nothing");
+	setenv("UMADVISE_SHARE", "on", 1);
+	umadv_options_init(&o);
+	is_int(o.share, 1, "UMADVISE_SHARE=on: the weight is 1");
+	unsetenv("UMADVISE_SHARE");
 	is_int(o.evict, UMADV_EVICT_DRIVER, "UMADVISE_EVICT sets who evicts");
 	is_int(o.check, UMADV_CHECK_ON, "UMADVISE_CHECK=on means on");
 	ok(!o.trace, "an empty variable counts as unset");

@@ -58,6 +58,7 @@ static const struct um_column library_columns[] = {
 	{"strategy", "strategy", UM_COLUMN_TEXT, 0, MEMBER(L, strategy)},
 	{"clock", "clock", UM_COLUMN_TEXT, .value = clock_name},
 	{"budget_bytes", "budget", UM_COLUMN_BYTES, 0, MEMBER(L, budget_bytes)},
+	PLAN("shared_budget_bytes", "at the end, shared with other processes", UM_COLUMN_BYTES, UM_LIBRARY_BUDGET),
 	{"iterations", "iterations", UM_COLUMN_COUNT, 0, MEMBER(L, iterations)},
 	{"iterations_kept", "iterations with events", UM_COLUMN_COUNT, 0, MEMBER(L, kept)},
 	COUNT("ops", "operations", UM_LIBRARY_OPS),
