@@ -129,11 +129,14 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 		     const struct um_launch_size *size)
 {
 	const struct um_function_layout *f;
+	uint64_t n;
 
 	um_inject_uses_init(uses);
 	if (!um_driver_ready() || !function || !um_session_active() || um_session_captures(stream))
 		return;
-	atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
+	n = atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
+	if (!um_session_pressed() && n % UM_SESSION_SHARES_AT == 0)
+		um_session_share();
 	if (!um_session_pressed() && !um_session_shown())
 		return;
 	f = um_function_find(function);

@@ -67,7 +67,8 @@ static void begin_passive(struct um_injected *d)
 	struct umadv_stats stats = {.struct_size = sizeof stats};
 
 	umadv_stats_get(d->adv, &stats);
-	d->budget = stats.budget_bytes;
+	atomic_store(&d->budget, stats.budget_bytes);
+	d->adv->sharing.passive = 1;
 	if (um_settings_recorded())
 		atomic_store(&um_session_state.pressed, 1);
 	if (!um_real.cuStreamCreate || um_real.cuStreamCreate(&d->stream, NON_BLOCKING))
@@ -208,7 +209,7 @@ static void count(struct um_injected *d, uint64_t bytes, int seen)
 		atomic_fetch_add(&c->live_seen, bytes);
 	if (d && seen)
 		atomic_fetch_add(&d->live_managed, bytes);
-	if (d && atomic_load(&d->live) > d->budget)
+	if (d && atomic_load(&d->live) > atomic_load(&d->budget))
 		atomic_store(&um_session_state.pressed, 1);
 	if (live > atomic_load(&c->peak)) { /* exact for one thread; threads at once may miss some bytes */
 		atomic_store(&c->peak, live);
@@ -254,6 +255,24 @@ void um_session_populate_new(struct um_injected *d, uint64_t at)
 	um_context_unlock(d->adv);
 	if (bytes)
 		um_session_populate(d, from, bytes);
+}
+
+static void share(struct um_injected *d)
+{
+	um_context_lock(d->adv);
+	if (um_sharing_has_news(&d->adv->sharing))
+		um_context_share(d->adv);
+	atomic_store(&d->budget, d->adv->device.starved ? 0 : d->adv->device.budget);
+	um_context_unlock(d->adv);
+	if (atomic_load(&d->live) > atomic_load(&d->budget))
+		atomic_store(&um_session_state.pressed, 1);
+}
+
+void um_session_share(void)
+{
+	for (int i = 0; i < UM_INJECT_DEVICES; i++)
+		if (devices[i].adv && atomic_load(&devices[i].live))
+			share(&devices[i]);
 }
 
 int um_session_plans(struct um_injected *d)

@@ -31,7 +31,7 @@ struct um_injected {
 	int tried, ordinal;
 	uint64_t free_bytes, total_bytes; /* of the device, before anything was allocated */
 	uint64_t host_bytes; /* most bytes beyond the device's memory */
-	uint64_t budget; /* bytes that fit */
+	_Atomic uint64_t budget; /* bytes that fit */
 	void *stream; /* of prefetches while all fits, then of waits for the program (hook_sync.c); NULL: none */
 	void *mark; /* an event for these waits; NULL: none yet */
 	_Atomic uint64_t live, live_managed; /* bytes; managed: program's and converted */
@@ -108,6 +108,12 @@ void um_session_launched(const struct um_inject_uses *uses, void *stream);
 void um_session_populate(struct um_injected *d, uint64_t at, uint64_t bytes);
 /* The same for memory of the context around `at` that was never used before. */
 void um_session_populate_new(struct um_injected *d, uint64_t at);
+
+#define UM_SESSION_SHARES_AT 64 /* launches between two calls of um_session_share */
+
+/* While all fits, no op is announced and no iteration ends: takes what other processes leave of the devices, or leaves
+ * them theirs. */
+void um_session_share(void);
 
 /* Is a plan followed, so that what the program uses is prefetched for it? */
 int um_session_plans(struct um_injected *d);

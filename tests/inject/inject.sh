@@ -107,6 +107,47 @@ with=$(steady run 2GiB)
 ok "where all fits iterations take less than 1 % longer ($with of $alone ns)" test $((with * 100)) -lt $((alone * 101))
 like "$(cat "$tmp/err")" "all of it fits in the budget of 1945.6 MiB" "the line says that all of it fits"
 
+# --- several processes on a device ------------------------------------------------------------------------------------
+
+other=$top_builddir/tests/runtime/test_sharing # another program on the device
+file=$tmp/devices/umadvise-simulated-gpu0
+mkfifo "$tmp/pipe"
+mkdir -m 700 "$tmp/devices"
+shared() { XDG_RUNTIME_DIR=$tmp/devices UMADVISE_SHARE_DEVICE=gpu0 UMADVISE_LOG=info "$@"; }
+used() { # Waits until a program uses the device.
+	local end=$((SECONDS + 30))
+	until [ -e "$file" ] || [ "$SECONDS" -ge "$end" ]; do sleep 0.01; done
+}
+if [ -x "$other" ]; then
+	long=$(dry 2GiB "$tmp/app" compute long)
+	shared "$other" hold <"$tmp/pipe" &
+	exec 7>"$tmp/pipe"
+	used
+	is "$(shared run 64MiB "$tmp/app" compute long)" "$long" \
+		"with another program on the device the result is the same"
+	like "$(cat "$tmp/err")" "1 other contexts use the device: 0 of 64 MiB are free" \
+		"a program that joins begins with what is free"
+	like "$(cat "$tmp/err")" "budget 32 MiB: 1 other contexts use the device" "then it gets its half"
+	exec 7>&-
+	wait
+	is "$(ls -A "$tmp/devices")" "" "no file of the device is left"
+	shared run 160MiB "$tmp/app" compute long >"$tmp/first" &
+	first=$!
+	used
+	shared "$other" hold <"$tmp/pipe" &
+	exec 7>"$tmp/pipe"
+	wait $first
+	exec 7>&-
+	wait
+	is "$(cat "$tmp/first")" "$long" \
+		"a program whose memory all fits has the same result after another one has joined"
+	like "$(cat "$tmp/err")" "budget 88 MiB: 1 other contexts use the device" "it leaves the other one its budget"
+	like "$(cat "$tmp/err")" "[1-9][0-9]* hints in" "from then on it has hints"
+	is "$(ls -A "$tmp/devices")" "" "no file of the device is left after it"
+else
+	skip 8 "no program to share the device with"
+fi
+
 # --- options ----------------------------------------------------------------------------------------------------------
 
 is "$(run 64MiB --managed none "$tmp/app" compute)" "alloc: 2" "--managed none: the device's memory is the limit"
