@@ -113,7 +113,6 @@ static int is_written(const struct um_blocks *b, uint32_t v)
 	return 0;
 }
 
-/* `after`: ops from the sweep's start to the gap's visit, negative for gaps that are open when it starts. */
 /* Has the block left the device before, and may no other one leave freely? */
 static int is_favoured(const struct sweep *s, uint32_t v)
 {
@@ -122,6 +121,7 @@ static int is_favoured(const struct sweep *s, uint32_t v)
 	return r->free_host != UINT32_MAX && s->n_host >= r->free_host && r->host[s->b->visit[v].block];
 }
 
+/* `after`: ops from the sweep's start to the gap's visit, negative for gaps that are open when it starts. */
 static int offer(struct sweep *s, uint32_t v, int64_t after)
 {
 	const struct um_visit *x = &s->b->visit[v];
