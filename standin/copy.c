@@ -59,7 +59,7 @@ COPY(to_device, _v2, cuMemcpyHtoD, cuMemcpyHtoDAsync, uint64_t, const void *, pt
 COPY(to_host, _v2, cuMemcpyDtoH, cuMemcpyDtoHAsync, void *, uint64_t, t, HOST, ptr(f), DEVICE)
 COPY(in_device, _v2, cuMemcpyDtoD, cuMemcpyDtoDAsync, uint64_t, uint64_t, ptr(t), DEVICE, ptr(f), DEVICE)
 
-/* With one device, a peer copy is a plain copy. */
+/* Addresses tell the devices. */
 UM_FORWARD(cuMemcpyPeer, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
 	   ((void)tc, (void)fc, cuMemcpy(t, f, n)))
 UM_FORWARD(cuMemcpyPeer_ptds, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),

@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.c - cuDevice and cuCtx functions: one device, its attributes, contexts
+ * device.c - cuDevice functions: devices and their attributes
  *
- * The device is named for its profile and has the attributes of a recent GPU. Contexts carry no state but their flags:
- * all of them use the same device, and a thread has a stack of them.
+ * A device is named for its profile and has the attributes of a recent GPU. No device reaches the memory of another.
  */
 #include "standin/errors.h"
 #include "standin/report.h"
 #include "standin/standin.h"
 
 #include <stdio.h>
-
-#define MAGIC 0x6378u
-#define DEPTH 32 /* contexts pushed on a thread */
-
-struct context {
-	unsigned magic; /* MAGIC while it lives */
-	unsigned flags;
-	unsigned refs; /* of the primary one */
-	int primary;
-};
-
-static struct context primary = {.magic = MAGIC, .primary = 1};
-static _Thread_local struct context *stack[DEPTH];
-static _Thread_local unsigned depth;
-
-/* --- device ------------------------------------------------------------------------------------------------------- */
 
 static const struct model {
 	const char *profile;
@@ -54,18 +37,24 @@ int um_standin_sm(void)
 static const struct {
 	int id, value;
 } fixed[] = {
-	{1, 1024},     {2, 1024},  {3, 1024},	   {4, 64},	     {5, 2147483647}, {6, 65535}, {7, 65535},
-	{8, 49152},    {9, 65536}, {10, 32},	   {11, 2147483647}, {12, 65536},     {14, 512},  {15, 1},
-	{19, 1},       {31, 1},	   {33, 1}, /* bus */
-	{36, 1215000}, {37, 5120}, {38, 41943040}, {39, 2048},	     {40, 2},	      {41, 1},	  {51, 32},
-	{78, 1},       {79, 1},	   {80, 1},	   {81, 102400},     {82, 65536},     {83, 1},	  {87, 2},
-	{89, 1},       {90, 1},	   {91, 1},	   {92, 1},	     {94, 1},	      {95, 1},	  {97, 101376},
-	{99, 1},       {106, 32},  {111, 1024},	   {115, 1},	     {122, 1},	      {123, 1},
+	{1, 1024},     {2, 1024},  {3, 1024},	     {4, 64},	  {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
+	{9, 65536},    {10, 32},   {11, 2147483647}, {12, 65536}, {14, 512},	   {15, 1},    {19, 1},	   {31, 1},
+	{36, 1215000}, {37, 5120}, {38, 41943040},   {39, 2048},  {40, 2},	   {41, 1},    {51, 32},   {78, 1},
+	{79, 1},       {80, 1},	   {81, 102400},     {82, 65536}, {83, 1},	   {87, 2},    {89, 1},	   {90, 1},
+	{91, 1},       {92, 1},	   {94, 1},	     {95, 1},	  {97, 101376},	   {99, 1},    {106, 32},  {111, 1024},
+	{115, 1},      {122, 1},   {123, 1},
 };
 
-static int device_ok(int device)
+int um_device_ok(int device)
 {
-	return !um_standin() ? UM_CU_NOT_INITIALIZED : device ? UM_CUDA_INVALID_DEVICE : UM_CUDA_OK;
+	return !um_standin_devices()	    ? UM_CU_NOT_INITIALIZED
+	       : !um_standin_device(device) ? UM_CUDA_INVALID_DEVICE
+					    : UM_CUDA_OK;
+}
+
+static struct um_gpu *gpu_of(int device)
+{
+	return um_standin_device(device)->gpu;
 }
 
 UM_EXPORT int cuInit(unsigned flags);
@@ -129,24 +118,24 @@ int cuDeviceGetCount(int *count)
 {
 	if (!um_standin() || !count)
 		return count ? UM_CU_NOT_INITIALIZED : UM_CUDA_INVALID_VALUE;
-	*count = 1;
+	*count = um_standin_devices();
 	return UM_CUDA_OK;
 }
 
 UM_EXPORT int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGet(int *device, int ordinal)
 {
-	int err = device_ok(ordinal);
+	int err = um_device_ok(ordinal);
 
 	if (!err && device)
-		*device = 0;
+		*device = ordinal;
 	return err;
 }
 
 UM_EXPORT int cuDeviceGetName(char *name, int size, int device);
 int cuDeviceGetName(char *name, int size, int device)
 {
-	int err = device_ok(device);
+	int err = um_device_ok(device);
 
 	if (!err && name && size > 0)
 		snprintf(name, (size_t)size, "%s (simulated)", um_standin()->profile.name);
@@ -157,28 +146,30 @@ UM_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
 	size_t unused;
-	int err = device_ok(device);
+	int err = um_device_ok(device);
 
-	return err ? err : um_standin()->gpu->api->cudaMemGetInfo(um_standin()->gpu, &unused, bytes);
+	return err ? err : gpu_of(device)->api->cudaMemGetInfo(gpu_of(device), &unused, bytes);
 }
 
-/* The first bytes are the profile's name, so that profiles have different devices. */
+/* The first bytes are the profile's name, so that profiles have different devices; the last one is the ordinal. */
 UM_EXPORT int cuDeviceGetUuid(char *uuid, int device);
 int cuDeviceGetUuid(char *uuid, int device)
 {
-	int err = device_ok(device);
+	int err = um_device_ok(device);
 
 	if (err)
 		return err;
 	memset(uuid, 0, 16);
 	memcpy(uuid, um_standin()->profile.name, strnlen(um_standin()->profile.name, 16));
+	if (device)
+		uuid[15] = (char)device;
 	return UM_CUDA_OK;
 }
 
 UM_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-	int err = device_ok(device);
+	int err = um_device_ok(device);
 
 	if (!err)
 		err = um_standin_fail("cuDeviceGetAttribute");
@@ -188,7 +179,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 	for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
 		if (fixed[i].id == attribute)
 			*value = fixed[i].value;
-	if (attribute == 13)
+	if (attribute == 33)
+		*value = device + 1;
+	else if (attribute == 13)
 		*value = model()->mhz * 1000;
 	else if (attribute == 16)
 		*value = model()->processors;
@@ -202,7 +195,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 UM_EXPORT int cuDeviceComputeCapability(int *major, int *minor, int device);
 int cuDeviceComputeCapability(int *major, int *minor, int device)
 {
-	int err = device_ok(device);
+	int err = um_device_ok(device);
 
 	if (err)
 		return err;
@@ -214,10 +207,10 @@ int cuDeviceComputeCapability(int *major, int *minor, int device)
 UM_EXPORT int cuDeviceGetPCIBusId(char *id, int size, int device);
 int cuDeviceGetPCIBusId(char *id, int size, int device)
 {
-	int err = device_ok(device);
+	int err = um_device_ok(device);
 
 	if (!err && id && size > 0)
-		snprintf(id, (size_t)size, "0000:01:00.0");
+		snprintf(id, (size_t)size, "0000:%02x:00.0", device + 1);
 	return err;
 }
 
@@ -226,290 +219,39 @@ int cuDeviceGetByPCIBusId(int *device, const char *id)
 {
 	if (!um_standin())
 		return UM_CU_NOT_INITIALIZED;
-	if (!device || !id || !strstr(id, "01:00.0"))
-		return UM_CUDA_INVALID_VALUE;
-	*device = 0;
-	return UM_CUDA_OK;
+	for (int i = 0; i < um_standin_devices() && device && id; i++) {
+		char own[16];
+
+		snprintf(own, sizeof own, "%02x:00.0", i + 1);
+		if (strstr(id, own)) {
+			*device = i;
+			return UM_CUDA_OK;
+		}
+	}
+	return UM_CUDA_INVALID_VALUE;
 }
 
 UM_EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
-	int err = device_ok(device) ? device_ok(device) : device_ok(peer);
+	int err = um_device_ok(device) ? um_device_ok(device) : um_device_ok(peer);
 
 	if (!err)
 		*can = 0;
 	return err;
 }
 
-/* --- contexts ----------------------------------------------------------------------------------------------------- */
-
-static struct context *current(void)
+/* Of a link between devices, which they do not have: neither fast nor there. */
+UM_EXPORT int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer);
+int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer)
 {
-	return depth ? stack[depth - 1] : NULL;
-}
+	int err = um_device_ok(device) ? um_device_ok(device) : um_device_ok(peer);
 
-static int context_ok(const struct context *c)
-{
-	return !um_standin() ? UM_CU_NOT_INITIALIZED : !c || c->magic != MAGIC ? UM_CU_INVALID_CONTEXT : UM_CUDA_OK;
-}
-
-UM_EXPORT int cuDevicePrimaryCtxRetain(void **ctx, int device);
-int cuDevicePrimaryCtxRetain(void **ctx, int device)
-{
-	int err = device_ok(device);
-
+	if (!err && (!value || attribute < 1 || attribute > 4 || device == peer))
+		err = UM_CUDA_INVALID_VALUE;
 	if (!err)
-		err = um_standin_fail("cuDevicePrimaryCtxRetain");
-	if (err || !ctx)
-		return err ? err : UM_CUDA_INVALID_VALUE;
-	um_standin_lock();
-	primary.refs++;
-	um_standin_unlock();
-	*ctx = &primary;
-	return UM_CUDA_OK;
-}
-
-UM_EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
-int cuDevicePrimaryCtxRelease_v2(int device)
-{
-	int err = device_ok(device);
-
-	um_standin_lock();
-	if (!err && !primary.refs)
-		err = UM_CU_INVALID_CONTEXT;
-	else if (!err)
-		primary.refs--;
-	um_standin_unlock();
+		*value = 0;
 	return err;
-}
-
-/* A reset frees nothing here: the process is about to end or to start over. */
-UM_EXPORT int cuDevicePrimaryCtxReset_v2(int device);
-int cuDevicePrimaryCtxReset_v2(int device)
-{
-	int err = device_ok(device);
-
-	return err ? err : um_report_sync(um_sim_sync(um_standin()->gpu));
-}
-
-UM_EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
-int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
-{
-	int err = device_ok(device);
-
-	if (!err)
-		primary.flags = flags;
-	return err;
-}
-
-UM_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
-int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
-{
-	int err = device_ok(device);
-
-	if (err)
-		return err;
-	*flags = primary.flags;
-	*active = primary.refs > 0;
-	return UM_CUDA_OK;
-}
-
-UM_EXPORT int cuCtxPushCurrent_v2(void *ctx);
-int cuCtxPushCurrent_v2(void *ctx)
-{
-	int err = context_ok(ctx);
-
-	if (err)
-		return err;
-	if (depth == DEPTH)
-		return UM_CUDA_NO_MEMORY;
-	stack[depth++] = ctx;
-	return UM_CUDA_OK;
-}
-
-UM_EXPORT int cuCtxPopCurrent_v2(void **ctx);
-int cuCtxPopCurrent_v2(void **ctx)
-{
-	if (!um_standin() || !depth)
-		return um_standin() ? UM_CU_INVALID_CONTEXT : UM_CU_NOT_INITIALIZED;
-	depth--;
-	if (ctx)
-		*ctx = stack[depth];
-	return UM_CUDA_OK;
-}
-
-UM_EXPORT int cuCtxSetCurrent(void *ctx);
-int cuCtxSetCurrent(void *ctx)
-{
-	int err = ctx ? context_ok(ctx) : um_standin() ? UM_CUDA_OK : UM_CU_NOT_INITIALIZED;
-
-	if (!err)
-		err = um_standin_fail("cuCtxSetCurrent");
-	if (err)
-		return err;
-	if (!ctx) {
-		depth -= depth > 0;
-		return UM_CUDA_OK;
-	}
-	depth += !depth;
-	stack[depth - 1] = ctx;
-	return UM_CUDA_OK;
-}
-
-UM_EXPORT int cuCtxGetCurrent(void **ctx);
-int cuCtxGetCurrent(void **ctx)
-{
-	if (!um_standin() || !ctx)
-		return ctx ? UM_CU_NOT_INITIALIZED : UM_CUDA_INVALID_VALUE;
-	*ctx = current();
-	return UM_CUDA_OK;
-}
-
-UM_EXPORT int cuCtxGetDevice(int *device);
-int cuCtxGetDevice(int *device)
-{
-	int err = context_ok(current());
-
-	if (!err)
-		*device = 0;
-	return err;
-}
-
-UM_EXPORT int cuCtxGetDevice_v2(int *device, void *ctx);
-int cuCtxGetDevice_v2(int *device, void *ctx)
-{
-	int err = context_ok(ctx ? ctx : current());
-
-	if (!err)
-		*device = 0;
-	return err;
-}
-
-UM_EXPORT int cuCtxGetFlags(unsigned *flags);
-int cuCtxGetFlags(unsigned *flags)
-{
-	int err = context_ok(current());
-
-	if (!err)
-		*flags = current()->flags;
-	return err;
-}
-
-UM_EXPORT int cuCtxGetApiVersion(void *ctx, unsigned *version);
-int cuCtxGetApiVersion(void *ctx, unsigned *version)
-{
-	int err = context_ok(ctx ? ctx : current());
-
-	if (!err)
-		*version = 3020;
-	return err;
-}
-
-UM_EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest);
-int cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-	int err = context_ok(current());
-
-	if (err)
-		return err;
-	if (least)
-		*least = 0;
-	if (greatest)
-		*greatest = 0;
-	return UM_CUDA_OK;
-}
-
-UM_EXPORT int cuCtxGetLimit(size_t *value, int limit);
-int cuCtxGetLimit(size_t *value, int limit)
-{
-	static const size_t limits[] = {1024, 1 << 20, 8 << 20}; /* stack, printf, heap */
-	int err = context_ok(current());
-
-	if (!err)
-		*value = limit >= 0 && limit < 3 ? limits[limit] : 0;
-	return err;
-}
-
-/* Limits and preferences are accepted without effect. */
-UM_EXPORT int cuCtxSetLimit(int limit, size_t value);
-int cuCtxSetLimit(int limit, size_t value)
-{
-	(void)limit;
-	(void)value;
-	return context_ok(current());
-}
-
-UM_EXPORT int cuCtxSetCacheConfig(int config);
-int cuCtxSetCacheConfig(int config)
-{
-	(void)config;
-	return context_ok(current());
-}
-
-UM_EXPORT int cuCtxSynchronize(void);
-int cuCtxSynchronize(void)
-{
-	int err = context_ok(current());
-
-	if (!err)
-		err = um_standin_fail("cuCtxSynchronize");
-	return err ? err : um_report_sync(um_context_sync());
-}
-
-UM_EXPORT int cuCtxSynchronize_v2(void *ctx);
-int cuCtxSynchronize_v2(void *ctx)
-{
-	int err = context_ok(ctx ? ctx : current());
-
-	return err ? err : um_context_sync();
-}
-
-static int context_new(void **ctx, unsigned flags, int device)
-{
-	struct context *c;
-	int err = device_ok(device);
-
-	if (err || !ctx)
-		return err ? err : UM_CUDA_INVALID_VALUE;
-	c = calloc(1, sizeof *c);
-	if (!c)
-		return UM_CUDA_NO_MEMORY;
-	c->magic = MAGIC;
-	c->flags = flags;
-	err = cuCtxPushCurrent_v2(c);
-	if (err)
-		free(c);
-	else
-		*ctx = c;
-	return err;
-}
-
-UM_EXPORT int cuCtxCreate_v2(void **ctx, unsigned flags, int device);
-int cuCtxCreate_v2(void **ctx, unsigned flags, int device)
-{
-	return context_new(ctx, flags, device);
-}
-
-UM_EXPORT int cuCtxCreate_v4(void **ctx, void *params, unsigned flags, int device);
-int cuCtxCreate_v4(void **ctx, void *params, unsigned flags, int device)
-{
-	return params ? um_standin_unsupported("contexts with parameters") : context_new(ctx, flags, device);
-}
-
-/* Its memory stays: other threads may still have it on their stacks, and must see that it is destroyed. */
-UM_EXPORT int cuCtxDestroy_v2(void *ctx);
-int cuCtxDestroy_v2(void *ctx)
-{
-	struct context *c = ctx;
-	int err = context_ok(c);
-
-	if (err || c->primary)
-		return err ? err : UM_CU_INVALID_CONTEXT;
-	if (current() == c)
-		depth--;
-	c->magic = 0;
-	return um_sim_sync(um_standin()->gpu);
 }
 
 const struct um_entry um_device_entries[] = {
@@ -529,27 +271,6 @@ const struct um_entry um_device_entries[] = {
 	UM_ENTRY(cuDeviceGetPCIBusId, 4010, cuDeviceGetPCIBusId),
 	UM_ENTRY(cuDeviceGetByPCIBusId, 4010, cuDeviceGetByPCIBusId),
 	UM_ENTRY(cuDeviceCanAccessPeer, 4000, cuDeviceCanAccessPeer),
-	UM_ENTRY(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain),
-	UM_ENTRY(cuDevicePrimaryCtxRelease, 7000, cuDevicePrimaryCtxRelease_v2),
-	UM_ENTRY(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset_v2),
-	UM_ENTRY(cuDevicePrimaryCtxSetFlags, 7000, cuDevicePrimaryCtxSetFlags_v2),
-	UM_ENTRY(cuDevicePrimaryCtxGetState, 7000, cuDevicePrimaryCtxGetState),
-	UM_ENTRY(cuCtxCreate, 3020, cuCtxCreate_v2),
-	UM_ENTRY(cuCtxCreate, 13000, cuCtxCreate_v4),
-	UM_ENTRY(cuCtxDestroy, 4000, cuCtxDestroy_v2),
-	UM_ENTRY(cuCtxPushCurrent, 4000, cuCtxPushCurrent_v2),
-	UM_ENTRY(cuCtxPopCurrent, 4000, cuCtxPopCurrent_v2),
-	UM_ENTRY(cuCtxSetCurrent, 4000, cuCtxSetCurrent),
-	UM_ENTRY(cuCtxGetCurrent, 4000, cuCtxGetCurrent),
-	UM_ENTRY(cuCtxGetDevice, 2000, cuCtxGetDevice),
-	UM_ENTRY(cuCtxGetDevice, 13000, cuCtxGetDevice_v2),
-	UM_ENTRY(cuCtxGetFlags, 7000, cuCtxGetFlags),
-	UM_ENTRY(cuCtxGetApiVersion, 3020, cuCtxGetApiVersion),
-	UM_ENTRY(cuCtxGetStreamPriorityRange, 5050, cuCtxGetStreamPriorityRange),
-	UM_ENTRY(cuCtxGetLimit, 3010, cuCtxGetLimit),
-	UM_ENTRY(cuCtxSetLimit, 3010, cuCtxSetLimit),
-	UM_ENTRY(cuCtxSetCacheConfig, 3020, cuCtxSetCacheConfig),
-	UM_ENTRY(cuCtxSynchronize, 2000, cuCtxSynchronize),
-	UM_ENTRY(cuCtxSynchronize, 13000, cuCtxSynchronize_v2),
+	UM_ENTRY(cuDeviceGetP2PAttribute, 8000, cuDeviceGetP2PAttribute),
 	{NULL, 0, NULL, NULL},
 };

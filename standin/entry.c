@@ -71,17 +71,20 @@ static void *pool_get(const char *name)
 
 static const struct um_profile *table_profile(void)
 {
+	um_standin_on(NULL);
 	return um_standin() ? &um_standin()->profile : NULL;
 }
 
 static void table_tally(struct um_tally *out)
 {
+	um_standin_on(NULL);
 	if (um_standin())
 		um_sim_tally(um_standin()->gpu, out);
 }
 
 static uint64_t table_now(void)
 {
+	um_standin_on(NULL);
 	return um_standin() ? um_sim_now(um_standin()->gpu) : 0;
 }
 
@@ -90,6 +93,7 @@ static int table_announce(um_stream stream, const struct um_announcement *next)
 	um_stream s;
 	int ok = 0;
 
+	um_standin_on(NULL);
 	if (!um_standin())
 		return UM_CU_NOT_INITIALIZED;
 	s = um_standin_stream(stream, &ok);
@@ -100,6 +104,7 @@ static int table_announce(um_stream stream, const struct um_announcement *next)
 
 static int table_worker_wait(int (*done)(void *arg), void *arg)
 {
+	um_standin_on(NULL);
 	return um_standin()->gpu->api->worker_wait(um_standin()->gpu, done, arg);
 }
 
@@ -115,6 +120,7 @@ static int table_register(void *function, void (*host)(void **args, const unsign
 
 static int table_count_moves(struct um_activity_sink *sink)
 {
+	um_standin_on(NULL);
 	if (!um_standin())
 		return UM_CU_NOT_INITIALIZED;
 	um_sim_count_moves(um_standin()->gpu, sink);
@@ -123,6 +129,7 @@ static int table_count_moves(struct um_activity_sink *sink)
 
 static void table_name_memory(const void *at, const char *name)
 {
+	um_standin_on(NULL);
 	if (um_standin())
 		um_sim_ledger_name(um_standin()->gpu, at, name);
 }
@@ -154,9 +161,9 @@ static const struct um_entry entry_entries[] = {
 };
 
 static const struct um_entry *const tables[] = {
-	entry_entries,	   um_device_entries,  um_export_entries, um_module_entries, um_function_entries,
-	um_launch_entries, um_memory_entries,  um_copy_entries,	  um_hint_entries,   um_stream_entries,
-	um_event_entries,  um_capture_entries, um_graph_entries,  um_exec_entries};
+	entry_entries,	     um_device_entries, um_context_entries, um_export_entries, um_module_entries,
+	um_function_entries, um_launch_entries, um_memory_entries,  um_copy_entries,   um_hint_entries,
+	um_stream_entries,   um_event_entries,	um_capture_entries, um_graph_entries,  um_exec_entries};
 
 /* Names newer than 12.4 that are not in the tables: a driver of 12.4 lacks them. */
 static const char *const newer[] = {

@@ -35,7 +35,7 @@ void um_events_reap(void)
 	um_standin_unlock();
 	for (; e; e = next) {
 		next = e->next;
-		um_standin()->gpu->api->cudaEventDestroy(um_standin()->gpu, e->sim);
+		e->of->gpu->api->cudaEventDestroy(e->of->gpu, e->sim);
 		free(e);
 	}
 }
@@ -86,6 +86,7 @@ UM_CALL(cuEventCreate, void **out, unsigned flags)
 	if (!e)
 		return UM_CUDA_NO_MEMORY;
 	e->refs = 1;
+	e->of = um_standin();
 	err = gpu->api->cudaEventCreateWithFlags(gpu, &e->sim, flags & FLAG_DISABLE_TIMING);
 	if (err) {
 		free(e);
@@ -121,12 +122,27 @@ UM_CALL(cuEventDestroy_v2, void *event)
 	return found ? UM_CUDA_OK : UM_CU_INVALID_HANDLE;
 }
 
+/* Only a stream of its own device records an event. */
+static int is_recordable(void *stream, const struct um_cuda_event *e)
+{
+	struct um_stream_handle *s;
+
+	um_standin_lock();
+	s = um_stream_find(stream);
+	um_standin_unlock();
+	return !s || s->of == e->of; /* no such stream: another error */
+}
+
 static int put_on(void *stream, void *event, enum um_work_kind kind)
 {
 	struct um_cuda_event *e = um_event_get(event);
 
 	if (!e)
 		return UM_CU_INVALID_HANDLE;
+	if (kind == UM_WORK_RECORD && !is_recordable(stream, e)) {
+		event_done(e);
+		return UM_CU_INVALID_HANDLE;
+	}
 	return um_work_do(stream, &(struct um_work){.kind = kind, .event = e}, 0);
 }
 
@@ -167,7 +183,7 @@ static int ask(void *event, int (*call)(struct um_gpu *gpu, um_event_handle even
 
 	if (!e)
 		return UM_CU_INVALID_HANDLE;
-	err = e->capture ? UM_CU_CAPTURED_EVENT : call(um_standin()->gpu, e->sim);
+	err = e->capture ? UM_CU_CAPTURED_EVENT : call(e->of->gpu, e->sim);
 	event_done(e);
 	return err;
 }
@@ -199,8 +215,10 @@ UM_CALL(cuEventElapsedTime, float *ms, void *start, void *end)
 		err = UM_CU_INVALID_HANDLE;
 	else if (a->capture || b->capture)
 		err = UM_CU_CAPTURED_EVENT;
+	else if (a->of != b->of)
+		err = UM_CU_INVALID_HANDLE;
 	else
-		err = um_standin()->gpu->api->cudaEventElapsedTime(um_standin()->gpu, ms, a->sim, b->sim);
+		err = a->of->gpu->api->cudaEventElapsedTime(a->of->gpu, ms, a->sim, b->sim);
 	/* Never recorded or without times: an invalid handle. */
 	if (err == UM_CUDA_INVALID_VALUE && ms)
 		err = UM_CU_INVALID_HANDLE;

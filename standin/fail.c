@@ -88,6 +88,7 @@ int um_standin_enter(const char *name)
 {
 	int err = um_standin_fail(name);
 
+	um_standin_on(NULL);
 	entered = name;
 	atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
 	return err ? err : um_standin() ? UM_CUDA_OK : UM_CU_NOT_INITIALIZED;

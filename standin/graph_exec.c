@@ -27,12 +27,8 @@ struct exec {
 	um_stream stream[LANES_MAX]; /* but the first */
 	um_event_handle begun, done; /* of a launch */
 	unsigned long long flags;
+	struct um_standin *of; /* its device: the one where it was instantiated */
 };
-
-static struct um_gpu *gpu(void)
-{
-	return um_standin()->gpu;
-}
 
 static void item_clear(struct item *it)
 {
@@ -44,7 +40,7 @@ static void item_clear(struct item *it)
 /* Not locked. */
 static void exec_free(struct exec *x)
 {
-	const struct um_gpu_api *api = gpu()->api;
+	struct um_gpu *gpu = x ? x->of->gpu : NULL;
 
 	if (!x)
 		return;
@@ -58,16 +54,16 @@ static void exec_free(struct exec *x)
 		um_vec_fini(&x->item.at[i].work);
 		um_vec_fini(&x->item.at[i].after);
 		if (x->item.at[i].event)
-			api->cudaEventDestroy(gpu(), x->item.at[i].event);
+			gpu->api->cudaEventDestroy(gpu, x->item.at[i].event);
 	}
 	um_vec_fini(&x->item);
 	for (uint32_t i = 1; i < x->lanes; i++)
 		if (x->stream[i])
-			api->cudaStreamDestroy(gpu(), x->stream[i]);
+			gpu->api->cudaStreamDestroy(gpu, x->stream[i]);
 	if (x->begun)
-		api->cudaEventDestroy(gpu(), x->begun);
+		gpu->api->cudaEventDestroy(gpu, x->begun);
 	if (x->done)
-		api->cudaEventDestroy(gpu(), x->done);
+		gpu->api->cudaEventDestroy(gpu, x->done);
 	free(x);
 }
 
@@ -183,15 +179,16 @@ static void deal(struct exec *x)
 
 static int equip(struct exec *x)
 {
-	const struct um_gpu_api *api = gpu()->api;
-	int err = api->cudaEventCreateWithFlags(gpu(), &x->begun, UM_EVENT_DISABLE_TIMING);
+	struct um_gpu *gpu = x->of->gpu;
+	const struct um_gpu_api *api = gpu->api;
+	int err = api->cudaEventCreateWithFlags(gpu, &x->begun, UM_EVENT_DISABLE_TIMING);
 
-	err = err ? err : api->cudaEventCreateWithFlags(gpu(), &x->done, UM_EVENT_DISABLE_TIMING);
+	err = err ? err : api->cudaEventCreateWithFlags(gpu, &x->done, UM_EVENT_DISABLE_TIMING);
 	for (uint32_t l = 1; l < x->lanes && !err; l++)
-		err = api->cudaStreamCreateWithFlags(gpu(), &x->stream[l], UM_STREAM_NON_BLOCKING);
+		err = api->cudaStreamCreateWithFlags(gpu, &x->stream[l], UM_STREAM_NON_BLOCKING);
 	for (size_t i = 0; i < x->item.n && !err; i++)
 		if (x->item.at[i].waited)
-			err = api->cudaEventCreateWithFlags(gpu(), &x->item.at[i].event, UM_EVENT_DISABLE_TIMING);
+			err = api->cudaEventCreateWithFlags(gpu, &x->item.at[i].event, UM_EVENT_DISABLE_TIMING);
 	return err;
 }
 
@@ -204,6 +201,7 @@ static int exec_new(struct exec **out, const struct um_graph *g, unsigned long l
 
 	if (!x)
 		return UM_CUDA_NO_MEMORY;
+	x->of = um_standin();
 	um_standin_lock();
 	x->graph = um_graph_copy(g);
 	err = x->graph ? unroll(x, x->graph, &none, &ends) : -ENOMEM;
@@ -293,14 +291,15 @@ UM_CALL(cuGraphExecDestroy, struct exec *x)
 static int item_run(const struct exec *x, uint32_t i, um_stream stream)
 {
 	const struct item *it = &x->item.at[i];
-	const struct um_gpu_api *api = gpu()->api;
+	struct um_gpu *gpu = x->of->gpu;
+	const struct um_gpu_api *api = gpu->api;
 	int err = UM_CUDA_OK;
 
 	for (size_t k = 0; k < it->after.n && !err; k++) {
 		const struct item *before = &x->item.at[it->after.at[k]];
 
 		if (before->lane != it->lane)
-			err = api->cudaStreamWaitEvent(gpu(), stream, before->event, 0);
+			err = api->cudaStreamWaitEvent(gpu, stream, before->event, 0);
 	}
 	for (size_t k = 0; k < it->work.n && !err; k++) {
 		um_standin_lock();
@@ -309,24 +308,25 @@ static int item_run(const struct exec *x, uint32_t i, um_stream stream)
 		err = um_work_run(stream, &it->work.at[k], 0);
 	}
 	if (it->event && !err)
-		err = api->cudaEventRecord(gpu(), it->event, stream);
+		err = api->cudaEventRecord(gpu, it->event, stream);
 	return err;
 }
 
 /* A launch of a graph begins after its previous launch has ended. */
 static int launch(const struct exec *x, um_stream stream)
 {
-	const struct um_gpu_api *api = gpu()->api;
-	int err = api->cudaStreamWaitEvent(gpu(), stream, x->done, 0);
+	struct um_gpu *gpu = x->of->gpu;
+	const struct um_gpu_api *api = gpu->api;
+	int err = api->cudaStreamWaitEvent(gpu, stream, x->done, 0);
 
-	err = err ? err : api->cudaEventRecord(gpu(), x->begun, stream);
+	err = err ? err : api->cudaEventRecord(gpu, x->begun, stream);
 	for (uint32_t l = 1; l < x->lanes && !err; l++)
-		err = api->cudaStreamWaitEvent(gpu(), x->stream[l], x->begun, 0);
+		err = api->cudaStreamWaitEvent(gpu, x->stream[l], x->begun, 0);
 	for (uint32_t i = 0; i < x->item.n && !err; i++)
 		err = item_run(x, i, x->item.at[i].lane ? x->stream[x->item.at[i].lane] : stream);
 	for (uint32_t l = 1; l < x->lanes && !err; l++)
-		err = api->cudaStreamWaitEvent(gpu(), stream, x->item.at[x->last[l]].event, 0);
-	return err ? err : api->cudaEventRecord(gpu(), x->done, stream);
+		err = api->cudaStreamWaitEvent(gpu, stream, x->item.at[x->last[l]].event, 0);
+	return err ? err : api->cudaEventRecord(gpu, x->done, stream);
 }
 
 UM_CALL(cuGraphLaunch, const struct exec *x, void *stream)
@@ -340,6 +340,8 @@ UM_CALL(cuGraphLaunch, const struct exec *x, void *stream)
 	um_standin_lock();
 	s = um_stream_find(stream);
 	err = s ? um_capture_guard(s) : UM_CU_INVALID_HANDLE;
+	if (!err && s->of != x->of)
+		err = um_standin_unsupported("the launch of a graph on another device than the one it is made for");
 	if (!err && um_capture_of(s)) {
 		captured = 1;
 		err = um_capture_child(s, x->graph);

@@ -174,6 +174,11 @@ static int type_of(int place)
 	return place == OLD_CPU ? UM_LOC_HOST : place == OLD_NONE ? 0 : UM_LOC_DEVICE;
 }
 
+static int device_of(int place)
+{
+	return place >= 0 ? place : 0;
+}
+
 static int accessed_by(const struct um_sim_range_attributes *attributes, void *data, size_t bytes)
 {
 	int *out = data;
@@ -183,8 +188,9 @@ static int accessed_by(const struct um_sim_range_attributes *attributes, void *d
 		return UM_CUDA_INVALID_VALUE;
 	for (size_t i = 0; i < bytes / sizeof *out; i++)
 		out[i] = OLD_NONE;
-	if (attributes->accessed_gpu && n < bytes / sizeof *out)
-		out[n++] = 0;
+	for (int d = 0; d < UM_SIM_DEVICES_MAX; d++)
+		if (attributes->accessed_gpu >> d & 1 && n < bytes / sizeof *out)
+			out[n++] = d;
 	if (attributes->accessed_cpu && n < bytes / sizeof *out)
 		out[n++] = OLD_CPU;
 	return UM_CUDA_OK;
@@ -216,8 +222,10 @@ static int range_attribute(void *data, size_t bytes, int attribute, uint64_t at,
 		v = type_of(attributes.prefetched);
 		break;
 	case PREFERRED_ID:
+		v = device_of(attributes.preferred);
+		break;
 	case LAST_PREFETCH_ID:
-		v = 0;
+		v = device_of(attributes.prefetched);
 		break;
 	default:
 		return UM_CUDA_INVALID_VALUE;
@@ -307,8 +315,10 @@ static int pointer_attribute(void *out, int attribute, uint64_t at, const struct
 	case IS_MANAGED:
 		put_int(out, m->kind == UM_SIM_MANAGED);
 		break;
-	case SYNC_MEMOPS:
 	case DEVICE_ORDINAL:
+		put_int(out, m->device);
+		break;
+	case SYNC_MEMOPS:
 	case IS_LEGACY_IPC:
 	case IS_RDMA:
 		put_int(out, 0);

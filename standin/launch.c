@@ -170,6 +170,8 @@ static int touch_add(touches *t, uint64_t *traffic, void *ptr)
 
 	if (um_sim_memory(um_standin()->gpu, ptr, &a) || (a.kind != UM_SIM_MANAGED && a.kind != UM_SIM_DEVICE))
 		return 0;
+	if (a.kind == UM_SIM_DEVICE && a.device != um_standin()->ordinal) /* out of reach: it may be passed on only */
+		return 0;
 	bytes = a.bytes - ((uint64_t)(uintptr_t)ptr - a.addr);
 	for (size_t i = 0; i < t->n; i++) {
 		struct um_touch *was = &t->at[i];
@@ -245,6 +247,7 @@ static int launch(const char *name, const struct config *c, void *function, void
 	struct um_work work = {.kind = UM_WORK_KERNEL};
 	int err = um_standin() ? um_standin_fail(name) : UM_CU_NOT_INITIALIZED;
 
+	um_standin_on(NULL);
 	if (!err)
 		err = um_launch_new(&work.launch, function, c->grid, c->block, params, extra);
 	return err ? err : um_work_submit(c->stream, &work);

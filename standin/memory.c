@@ -202,10 +202,26 @@ struct um_arena_pool {
 	uint64_t threshold; /* stored for the program without effect: nothing is cached */
 	int reuse[4];
 	int made; /* by the program */
+	int device;
 };
 
-static struct um_arena_pool device_pool, managed_pool = {.managed = 1};
-static struct um_arena_pool *current[2] = {&device_pool, &managed_pool};
+static struct um_arena_pool device_pool[UM_SIM_DEVICES_MAX], managed_pool = {.managed = 1};
+static struct um_arena_pool *current_managed = &managed_pool;
+static struct um_arena_pool *current[UM_SIM_DEVICES_MAX]; /* NULL: its default */
+
+/* A device's, or the one of managed memory, which is at the same time the default. */
+static struct um_arena_pool *default_pool(int managed, int device)
+{
+	if (managed)
+		return &managed_pool;
+	device_pool[device].device = device;
+	return &device_pool[device];
+}
+
+static struct um_arena_pool *current_pool(int managed, int device)
+{
+	return managed ? current_managed : current[device] ? current[device] : default_pool(0, device);
+}
 
 #define ALLOC_PINNED 1
 #define ALLOC_MANAGED 2
@@ -229,14 +245,20 @@ static int pool_alloc(uint64_t *out, size_t bytes, const struct um_arena_pool *p
 
 	if (err)
 		return err;
-	return pool->managed ? managed_alloc(out, bytes, 1) : device_alloc(out, bytes);
+	if (pool->managed)
+		return managed_alloc(out, bytes, 1);
+	um_standin_on(um_standin_device(pool->device));
+	return device_alloc(out, bytes);
 }
 
 UM_CALL(cuMemAllocAsync, uint64_t *out, size_t bytes, void *stream)
 {
-	int err = um_standin_enter(__func__);
+	int err = um_standin_enter(__func__), ok;
 
-	return err ? err : pool_alloc(out, bytes, current[0], stream);
+	if (err)
+		return err;
+	um_standin_stream(stream, &ok); /* its device */
+	return pool_alloc(out, bytes, current_pool(0, um_standin()->ordinal), stream);
 }
 UM_FORWARD(cuMemAllocAsync_ptsz, (uint64_t * out, size_t bytes, void *s), cuMemAllocAsync(out, bytes, um_ptsz(s)))
 
@@ -283,11 +305,14 @@ UM_CALL(cuMemPoolCreate, void **out, const struct pool_props *props)
 		return UM_CUDA_NOT_SUPPORTED;
 	if (props->alloc_type == ALLOC_PINNED && props->location.type != UM_LOC_DEVICE)
 		return um_standin_unsupported("pools of host memory");
+	if (props->alloc_type == ALLOC_PINNED && !um_standin_device(props->location.id))
+		return UM_CUDA_INVALID_DEVICE;
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return UM_CUDA_NO_MEMORY;
 	p->managed = props->alloc_type == ALLOC_MANAGED;
 	p->made = 1;
+	p->device = p->managed ? 0 : props->location.id;
 	*out = p;
 	return UM_CUDA_OK;
 }
@@ -300,8 +325,11 @@ UM_CALL(cuMemPoolDestroy, void *pool)
 	if (err || !p || !p->made)
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	um_standin_lock();
-	if (current[p->managed] == p)
-		current[p->managed] = p->managed ? &managed_pool : &device_pool;
+	if (current_managed == p)
+		current_managed = &managed_pool;
+	for (int d = 0; d < UM_SIM_DEVICES_MAX; d++)
+		if (current[d] == p)
+			current[d] = NULL;
 	um_standin_unlock();
 	free(p);
 	return UM_CUDA_OK;
@@ -359,11 +387,13 @@ UM_CALL(cuMemPoolGetAccess, int *flags, void *pool, const struct um_location *lo
 	return UM_CUDA_OK;
 }
 
-static int pool_of(void **out, int managed, int now)
+static int pool_of(void **out, int managed, int device, int now)
 {
+	if (!managed && !um_standin_device(device))
+		return UM_CUDA_INVALID_DEVICE;
 	if (!out)
 		return UM_CUDA_INVALID_VALUE;
-	*out = now ? current[managed] : managed ? &managed_pool : &device_pool;
+	*out = now ? current_pool(managed, device) : default_pool(managed, device);
 	return UM_CUDA_OK;
 }
 
@@ -371,23 +401,23 @@ UM_CALL(cuDeviceGetDefaultMemPool, void **out, int device)
 {
 	int err = um_standin_enter(__func__);
 
-	return err ? err : device ? UM_CUDA_INVALID_DEVICE : pool_of(out, 0, 0);
+	return err ? err : pool_of(out, 0, device, 0);
 }
 
 UM_CALL(cuDeviceGetMemPool, void **out, int device)
 {
 	int err = um_standin_enter(__func__);
 
-	return err ? err : device ? UM_CUDA_INVALID_DEVICE : pool_of(out, 0, 1);
+	return err ? err : pool_of(out, 0, device, 1);
 }
 
 UM_CALL(cuDeviceSetMemPool, int device, void *pool)
 {
 	int err = um_standin_enter(__func__);
 
-	if (err || device || !pool)
-		return err ? err : device ? UM_CUDA_INVALID_DEVICE : UM_CUDA_INVALID_VALUE;
-	current[0] = pool;
+	if (err || !um_standin_device(device) || !pool)
+		return err ? err : !um_standin_device(device) ? UM_CUDA_INVALID_DEVICE : UM_CUDA_INVALID_VALUE;
+	current[device] = pool;
 	return UM_CUDA_OK;
 }
 
@@ -400,14 +430,18 @@ UM_CALL(cuMemGetDefaultMemPool, void **out, struct um_location *location, int ty
 {
 	int err = um_standin_enter(__func__);
 
-	return err ? err : !kind_ok(location, type) ? UM_CUDA_INVALID_VALUE : pool_of(out, type == ALLOC_MANAGED, 0);
+	return err			  ? err
+	       : !kind_ok(location, type) ? UM_CUDA_INVALID_VALUE
+					  : pool_of(out, type == ALLOC_MANAGED, location->id, 0);
 }
 
 UM_CALL(cuMemGetMemPool, void **out, struct um_location *location, int type)
 {
 	int err = um_standin_enter(__func__);
 
-	return err ? err : !kind_ok(location, type) ? UM_CUDA_INVALID_VALUE : pool_of(out, type == ALLOC_MANAGED, 1);
+	return err			  ? err
+	       : !kind_ok(location, type) ? UM_CUDA_INVALID_VALUE
+					  : pool_of(out, type == ALLOC_MANAGED, location->id, 1);
 }
 
 UM_CALL(cuMemSetMemPool, struct um_location *location, int type, void *pool)
@@ -416,8 +450,13 @@ UM_CALL(cuMemSetMemPool, struct um_location *location, int type, void *pool)
 
 	if (err || !kind_ok(location, type) || !pool)
 		return err ? err : UM_CUDA_INVALID_VALUE;
-	current[type == ALLOC_MANAGED] = pool;
-	return UM_CUDA_OK;
+	if (type == ALLOC_MANAGED)
+		current_managed = pool;
+	else if (um_standin_device(location->id))
+		current[location->id] = pool;
+	else
+		err = UM_CUDA_INVALID_DEVICE;
+	return err;
 }
 
 const struct um_entry um_memory_entries[] = {

@@ -17,7 +17,8 @@ static void module_free(struct um_module *m)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
 
-	um_var_room_give(&m->room);
+	for (int d = 0; d < UM_SIM_DEVICES_MAX; d++)
+		um_var_room_give(&m->room[d]);
 	if (m->managed)
 		gpu->api->cudaFree(gpu, m->managed);
 	um_image_fini(&m->image);
@@ -28,33 +29,35 @@ static void module_free(struct um_module *m)
 
 #define VAR_ALIGN 256u
 
-/* Variables of one kind share memory, with their initial values. */
+/* Variables of one kind share memory, with their initial values: managed ones once, the others on each device that uses
+ * one. */
 static int vars_make(struct um_module *m, int managed)
 {
-	struct um_gpu *gpu = um_standin()->gpu;
+	const struct um_standin *s = um_standin();
+	struct um_var_room *room = &m->room[s->ordinal];
 	uint64_t bytes = 0;
 	char *at;
 	int err;
 
+	if (managed ? m->managed != NULL : room->block != NULL)
+		return UM_CUDA_OK;
 	for (size_t i = 0; i < m->n_vars; i++)
-		if (m->image.vars.at[i].managed == managed)
+		if (m->image.vars.at[i].managed == managed) {
+			m->var[i] = bytes;
 			bytes += (m->image.vars.at[i].bytes + VAR_ALIGN - 1) / VAR_ALIGN * VAR_ALIGN;
+		}
 	if (!bytes)
 		return UM_CUDA_OK;
-	err = managed ? gpu->api->cudaMallocManaged(gpu, &m->managed, bytes, 1)
-		      : um_var_room_take(&m->room, gpu, bytes);
+	err = managed ? s->gpu->api->cudaMallocManaged(s->gpu, &m->managed, bytes, 1)
+		      : um_var_room_take(room, s->gpu, bytes);
 	if (err)
 		return err;
-	at = managed ? m->managed : m->room.at;
+	at = managed ? m->managed : room->at;
 	for (size_t i = 0; i < m->n_vars; i++) {
 		const struct um_image_var *v = &m->image.vars.at[i];
 
-		if (v->managed != managed)
-			continue;
-		m->var[i] = at;
-		if (v->init)
-			memcpy(at, v->init, v->bytes);
-		at += (v->bytes + VAR_ALIGN - 1) / VAR_ALIGN * VAR_ALIGN;
+		if (v->managed == managed && v->init)
+			memcpy(at + m->var[i], v->init, v->bytes);
 	}
 	return UM_CUDA_OK;
 }
@@ -86,6 +89,7 @@ static int load_image(const void *data, size_t bytes, struct um_module **out)
 	struct um_module *m;
 	int err;
 
+	um_standin_on(NULL);
 	if (!um_standin())
 		return UM_CU_NOT_INITIALIZED;
 	err = um_sim_module(um_standin()->gpu, "cuModuleLoadData");
@@ -174,9 +178,10 @@ static int unload(void *handle)
 
 	if (!module_at(handle))
 		return UM_CU_INVALID_HANDLE;
+	um_standin_on(NULL);
 	err = um_sim_module(um_standin()->gpu, "cuModuleUnload");
-	if (!err)
-		err = um_sim_sync(um_standin()->gpu); /* its kernels may still run */
+	for (int d = 0; d < um_standin_devices() && !err; d++)
+		err = um_sim_sync(um_standin_device(d)->gpu); /* its kernels may still run */
 	um_standin_lock();
 	for (at = &modules; *at && *at != handle; at = &(*at)->next)
 		;
@@ -305,13 +310,19 @@ static int var_find(void **at, size_t *bytes, void *module, const char *name, in
 		return UM_CU_INVALID_HANDLE;
 	if (!name)
 		return UM_CUDA_INVALID_VALUE;
+	um_standin_on(NULL);
 	for (size_t i = 0; i < m->n_vars; i++) {
 		const struct um_image_var *v = &m->image.vars.at[i];
+		int err = UM_CUDA_OK;
 
 		if (strcmp(v->name, name) || (managed && !v->managed))
 			continue;
+		if (at && !v->managed)
+			err = vars_make(m, 0);
+		if (err)
+			return err;
 		if (at)
-			*at = m->var[i];
+			*at = (char *)(v->managed ? m->managed : m->room[um_standin()->ordinal].at) + m->var[i];
 		if (bytes)
 			*bytes = v->bytes;
 		return UM_CUDA_OK;

@@ -22,9 +22,9 @@ struct um_module {
 	struct um_image image;
 	struct um_function *function; /* a kernel each */
 	size_t n_functions;
-	void **var; /* where each variable is: in room */
+	uint64_t *var; /* where each variable is, in `room` or `managed` */
 	size_t n_vars;
-	struct um_var_room room; /* device memory */
+	struct um_var_room room[UM_SIM_DEVICES_MAX]; /* device memory: of a device that has used a variable */
 	void *managed; /* managed memory; NULL: no such variable */
 };
 

@@ -178,14 +178,15 @@ static void launches(struct um_out *o, const struct um_ledger *l)
 
 struct work {
 	struct um_out *out;
+	const struct um_standin *device;
 	int ended;
 };
 
 static void show(void *user, const struct um_tally *t, const struct um_ledger *l)
 {
-	const struct um_standin *s = um_standin();
-	const struct um_ledger_kind *kind = l->kind;
 	const struct work *w = user;
+	const struct um_standin *s = w->device;
+	const struct um_ledger_kind *kind = l->kind;
 	struct um_out *o = w->out;
 	const char *cpu = secure_getenv("UMADVISE_DRYRUN_CPU");
 	char version[16];
@@ -196,6 +197,8 @@ static void show(void *user, const struct um_tally *t, const struct um_ledger *l
 	number(o, "pid", (uint64_t)owner);
 	key(o, "ended");
 	um_out_str(o, w->ended ? "true" : "false");
+	if (um_standin_devices() > 1)
+		number(o, "device", (uint64_t)s->ordinal);
 	text(o, "profile", s->profile.name);
 	number(o, "memory_bytes", s->gpu->caps.capacity);
 	text(o, "cuda", version);
@@ -220,18 +223,24 @@ static void show(void *user, const struct um_tally *t, const struct um_ledger *l
 	number(o, "hints_refused", t->refused);
 	kernels(o, l);
 	allocations(o, l);
-	um_out_str(o, "}\n");
 }
 
 /* Without a report, its reader prints an error. */
 static void write_report(int ended)
 {
-	const struct um_standin *s = um_standin();
-	struct work w = {NULL, ended};
+	struct work w = {.ended = ended};
+	int n = um_standin_devices(), err = 0;
 
-	if (!s || um_out_open(&w.out, path, NULL))
+	if (!n || um_out_open(&w.out, path, NULL))
 		return;
-	um_out_close(w.out, um_sim_ledger_show(s->gpu, show, &w) == 0, NULL);
+	for (int d = 0; d < n && !err; d++) {
+		w.device = um_standin_device(d);
+		um_out_str(w.out, d == 0 ? "" : d == 1 ? ",\n \"more_devices\": [\n" : ",\n");
+		err = um_sim_ledger_show(w.device->gpu, show, &w);
+		um_out_str(w.out, d ? "}" : "");
+	}
+	um_out_str(w.out, n > 1 ? "]}\n" : "}\n");
+	um_out_close(w.out, err == 0, NULL);
 }
 
 static int wanted(void)

@@ -20,7 +20,9 @@ struct um_rt um_rt;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int open_error;
-static void *context;
+#define DEVICES_MAX 64
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *contexts[DEVICES_MAX]; /* primary ones, retained until exit */
 static _Thread_local int last_error;
 
 static int driver_find(void)
@@ -53,8 +55,22 @@ static void start(void)
 	open_error = driver_find();
 	if (!open_error)
 		open_error = um_rt.cuInit(0);
-	if (!open_error)
-		open_error = um_rt.cuDevicePrimaryCtxRetain(&context, 0);
+}
+
+/* Makes the device's primary context current. */
+int um_rt_set_device(int device)
+{
+	int err = UM_CUDA_OK;
+	void *context;
+
+	if (device < 0 || device >= DEVICES_MAX)
+		return UM_CUDA_INVALID_DEVICE;
+	pthread_mutex_lock(&contexts_lock);
+	if (!contexts[device])
+		err = um_rt.cuDevicePrimaryCtxRetain(&contexts[device], device);
+	context = contexts[device];
+	pthread_mutex_unlock(&contexts_lock);
+	return err ? err : um_rt.cuCtxSetCurrent(context);
 }
 
 int um_rt_enter(void)
@@ -65,7 +81,7 @@ int um_rt_enter(void)
 	if (open_error)
 		return open_error;
 	um_rt.cuCtxGetCurrent(&now);
-	return now ? UM_CUDA_OK : um_rt.cuCtxSetCurrent(context);
+	return now ? UM_CUDA_OK : um_rt_set_device(0);
 }
 
 int um_rt_done(int err)

@@ -67,7 +67,11 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuCtxSetCurrent, 4000, (void *ctx))                                                                          \
 	X(cuCtxSetLimit, 3010, (int limit, size_t value))                                                              \
 	X(cuCtxSynchronize, 2000, (void))                                                                              \
+	X(cuCtxDisablePeerAccess, 4000, (void *ctx))                                                                   \
+	X(cuCtxEnablePeerAccess, 4000, (void *ctx, unsigned flags))                                                    \
+	X(cuCtxGetDevice, 2000, (int *device))                                                                         \
 	X(cuDeviceCanAccessPeer, 4000, (int *can, int device, int peer))                                               \
+	X(cuDeviceGetP2PAttribute, 8000, (int *value, int attribute, int device, int peer))                            \
 	X(cuDeviceGetAttribute, 2000, (int *value, int attribute, int device))                                         \
 	X(cuDeviceGetByPCIBusId, 4010, (int *device, const char *id))                                                  \
 	X(cuDeviceGetCount, 2000, (int *count))                                                                        \
@@ -192,6 +196,7 @@ struct um_rt {
 extern struct um_rt um_rt; /* entries are NULL where the driver does not have them */
 
 /* First in every call: opens the driver, and makes its context current on a thread that has none. Error code. */
+int um_rt_set_device(int device); /* of the thread, after um_rt_enter. CUDA error code */
 int um_rt_enter(void);
 int um_rt_done(int err); /* last in every call: remembers an error */
 int um_rt_absent(const char *name); /* reports a missing function, once; 801 */

@@ -18,9 +18,9 @@
 	X(cudaArrayGetMemoryRequirements) X(cudaArrayGetPlane) X(cudaArrayGetSparseProperties) \
 	X(cudaCreateChannelDesc) X(cudaCreateSurfaceObject) X(cudaCreateTextureObject) \
 	X(cudaCtxResetPersistingL2Cache) X(cudaDestroyExternalMemory) X(cudaDestroyExternalSemaphore) \
-	X(cudaDestroySurfaceObject) X(cudaDestroyTextureObject) X(cudaDeviceDisablePeerAccess) \
-	X(cudaDeviceEnablePeerAccess) X(cudaDeviceFlushGPUDirectRDMAWrites) X(cudaDeviceGetCacheConfig) \
-	X(cudaDeviceGetGraphMemAttribute) X(cudaDeviceGetNvSciSyncAttributes) X(cudaDeviceGetP2PAttribute) \
+	X(cudaDestroySurfaceObject) X(cudaDestroyTextureObject) \
+	X(cudaDeviceFlushGPUDirectRDMAWrites) X(cudaDeviceGetCacheConfig) \
+	X(cudaDeviceGetGraphMemAttribute) X(cudaDeviceGetNvSciSyncAttributes) \
 	X(cudaDeviceGetSharedMemConfig) X(cudaDeviceGetTexture1DLinearMaxWidth) X(cudaDeviceGraphMemTrim) \
 	X(cudaDeviceRegisterAsyncNotification) X(cudaDeviceSetGraphMemAttribute) \
 	X(cudaDeviceSetSharedMemConfig) X(cudaDeviceUnregisterAsyncNotification) \
@@ -85,7 +85,7 @@
 	X(cudaMemcpy3DPeer_ptds) X(cudaMemcpy3D_ptds) X(cudaMemcpyArrayToArray) \
 	X(cudaMemcpyArrayToArray_ptds) X(cudaMemcpyFromArray) X(cudaMemcpyFromArrayAsync) \
 	X(cudaMemcpyFromArrayAsync_ptsz) X(cudaMemcpyFromArray_ptds) X(cudaMemcpyFromSymbolAsync_ptsz) \
-	X(cudaMemcpyFromSymbol_ptds) X(cudaMemcpyPeer) X(cudaMemcpyPeerAsync) X(cudaMemcpyToArray) \
+	X(cudaMemcpyFromSymbol_ptds) X(cudaMemcpyToArray) \
 	X(cudaMemcpyToArrayAsync) X(cudaMemcpyToArrayAsync_ptsz) X(cudaMemcpyToArray_ptds) \
 	X(cudaMemcpyToSymbolAsync_ptsz) X(cudaMemcpyToSymbol_ptds) X(cudaMemset2D_ptds) X(cudaMemset3D) \
 	X(cudaMemset3DAsync) X(cudaMemset3DAsync_ptsz) X(cudaMemset3D_ptds) \

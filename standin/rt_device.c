@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rt_device.c - device functions of the runtime: one device and its properties
+ * rt_device.c - device functions of the runtime: devices and their properties
  */
 #include "standin/rt.h"
 
@@ -177,7 +177,8 @@ UM_RT(cudaDeviceSetLimit, (int limit, size_t value), cuCtxSetLimit, (limit, valu
 UM_RT(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), cuCtxGetStreamPriorityRange, (least, greatest))
 UM_RT(cudaDeviceGetDefaultMemPool, (void **pool, int device), cuDeviceGetDefaultMemPool, (pool, device))
 UM_RT(cudaDeviceSynchronize, (void), cuCtxSynchronize, ())
-UM_RT(cudaDeviceReset, (void), cuDevicePrimaryCtxReset, (0))
+UM_RT(cudaDeviceGetP2PAttribute, (int *value, int attribute, int device, int peer), cuDeviceGetP2PAttribute,
+      (value, attribute, device, peer))
 UM_RT(cudaMemGetInfo, (size_t * free_bytes, size_t *total), cuMemGetInfo, (free_bytes, total))
 UM_RT(cudaProfilerStart, (void), cuProfilerStart, ())
 UM_RT(cudaProfilerStop, (void), cuProfilerStop, ())
@@ -187,7 +188,7 @@ int cudaSetDevice(int device)
 {
 	int err = um_rt_enter();
 
-	return um_rt_done(err ? err : device ? UM_CUDA_INVALID_DEVICE : UM_CUDA_OK);
+	return um_rt_done(err ? err : um_rt_set_device(device));
 }
 
 UM_EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned flags);
@@ -202,9 +203,46 @@ int cudaGetDevice(int *device)
 {
 	int err = um_rt_enter();
 
-	if (!err && device)
-		*device = 0;
-	return um_rt_done(err ? err : device ? UM_CUDA_OK : UM_CUDA_INVALID_VALUE);
+	if (!err)
+		err = device ? um_rt.cuCtxGetDevice(device) : UM_CUDA_INVALID_VALUE;
+	return um_rt_done(err);
+}
+
+UM_EXPORT int cudaDeviceReset(void);
+int cudaDeviceReset(void)
+{
+	int device = 0, err = cudaGetDevice(&device);
+
+	return um_rt_done(err ? err : um_rt.cuDevicePrimaryCtxReset(device));
+}
+
+static int peer_ok(int peer)
+{
+	int n = 0, own = 0, err = um_rt_enter();
+
+	err = err ? err : um_rt.cuDeviceGetCount(&n);
+	err = err ? err : um_rt.cuCtxGetDevice(&own);
+	return err ? err : peer < 0 || peer >= n || peer == own ? UM_CUDA_INVALID_DEVICE : UM_CUDA_OK;
+}
+
+UM_EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+int cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+	void *current = NULL;
+	int err = peer_ok(peer);
+
+	err = err ? err : um_rt.cuCtxGetCurrent(&current);
+	return um_rt_done(err ? err : um_rt.cuCtxEnablePeerAccess(current, flags));
+}
+
+UM_EXPORT int cudaDeviceDisablePeerAccess(int peer);
+int cudaDeviceDisablePeerAccess(int peer)
+{
+	void *current = NULL;
+	int err = peer_ok(peer);
+
+	err = err ? err : um_rt.cuCtxGetCurrent(&current);
+	return um_rt_done(err ? err : um_rt.cuCtxDisablePeerAccess(current));
 }
 
 UM_EXPORT int cudaChooseDevice(int *device, const struct prop *wanted);

@@ -6,6 +6,7 @@
  */
 #include "standin/rt.h"
 
+#define ATTR_DEVICE 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 #define ATTR_TYPE 2 /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE: 1 host, 2 device */
 #define ATTR_MANAGED 8
 #define TYPE_UNIFIED 4 /* CU_MEMORYTYPE_UNIFIED: the address says */
@@ -95,13 +96,35 @@ int cudaPointerGetAttributes(struct attributes *a, const void *ptr)
 		return UM_CUDA_OK; /* memory unknown to CUDA */
 	um_rt.cuPointerGetAttribute(&managed, ATTR_MANAGED, ptr);
 	a->type = managed ? 3 : (int)type;
-	a->device = 0;
+	um_rt.cuPointerGetAttribute(&a->device, ATTR_DEVICE, ptr);
 	a->device_ptr = (void *)(uintptr_t)ptr;
 	a->host_ptr = managed || type == 1 ? a->device_ptr : NULL;
 	return UM_CUDA_OK;
 }
 
 /* --- copies ------------------------------------------------------------------------------------------------------- */
+
+/* Addresses tell the devices. */
+UM_EXPORT int cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);
+int cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
+{
+	int err = um_rt_enter();
+
+	(void)to_device;
+	(void)from_device;
+	return um_rt_done(err || !bytes ? err : um_rt.cuMemcpy(to, from, bytes));
+}
+
+UM_EXPORT int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+				  void *stream);
+int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, void *stream)
+{
+	int err = um_rt_enter();
+
+	(void)to_device;
+	(void)from_device;
+	return um_rt_done(err || !bytes ? err : um_rt.cuMemcpyAsync(to, from, bytes, stream));
+}
 
 #define COPY_PARAMS (void *to, const void *from, size_t bytes, int kind)
 UM_EXPORT int cudaMemcpy COPY_PARAMS;

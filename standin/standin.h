@@ -10,7 +10,8 @@
  *     fail.c      injected faults; messages about unknown calls
  *     state.c     opening, settings from the environment
  *     report.c    the report
- *     device.c    devices, attributes, contexts
+ *     device.c    devices, attributes
+ *     context.c   contexts
  *     export.c    why NVIDIA's own runtime does not start on this driver
  *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
  *     module.c    modules, libraries, functions, globals
@@ -30,6 +31,8 @@
  * Settings come from the environment, as `umadvise dryrun` sets it:
  *     UMADVISE_DRYRUN_PROFILE   built-in name or file (default v100)
  *     UMADVISE_DRYRUN_MEMORY    bytes of device memory (default: the profile's)
+ *     UMADVISE_DRYRUN_DEVICES   number of devices (default 1)
+ *     UMADVISE_DRYRUN_LINK      number of successive devices that share a link (default: the profile's)
  *     UMADVISE_DRYRUN_CUDA      driver version to imitate: 12.4 or 13.0 (default)
  *     UMADVISE_DRYRUN_OUT       file for the report (json); %p in it becomes the process id: report.h
  *     UMADVISE_DRYRUN_LOG       file for the event log
@@ -62,8 +65,10 @@
 		return call;                                                                                           \
 	}
 
+/* One device. */
 struct um_standin {
 	struct um_gpu *gpu; /* the simulated device */
+	int ordinal;
 	struct um_profile profile;
 	int version; /* 12040, 13000 */
 	int reuse, destroyed; /* as in um_sim_hazards */
@@ -75,6 +80,8 @@ enum um_standin_error {
 	UM_CU_NO_DEVICE = 100,
 	UM_CU_INVALID_IMAGE = 200,
 	UM_CU_INVALID_CONTEXT = 201,
+	UM_CU_PEER_UNSUPPORTED = 217,
+	UM_CU_PEER_NOT_ENABLED = 705,
 	UM_CU_FILE_NOT_FOUND = 301,
 	UM_CU_INVALID_HANDLE = 400,
 	UM_CU_ILLEGAL_STATE = 401,
@@ -94,8 +101,12 @@ enum um_standin_error {
 /* The imitated driver version: known before cuInit. */
 int um_standin_version(void);
 
-/* The process's device; NULL before cuInit has succeeded. */
+/* The device that the thread's current call is about: that of its context, device 0 without one, or that of a stream or
+ * an event that the call names. NULL before cuInit has succeeded. */
 struct um_standin *um_standin(void);
+void um_standin_on(struct um_standin *s); /* until the next call: the call is about this device; NULL: the context's */
+struct um_standin *um_standin_device(int ordinal); /* NULL: there is none */
+int um_standin_devices(void); /* their number; 0 before cuInit */
 int um_standin_open(int *fresh); /* cuInit: CUDA error code; *fresh: it was not open before */
 
 void um_standin_lock(void); /* recursive */
@@ -113,9 +124,9 @@ struct um_entry {
 };
 
 /* Tables end with a row without a name. */
-extern const struct um_entry um_device_entries[], um_export_entries[], um_module_entries[], um_function_entries[],
-	um_launch_entries[], um_memory_entries[], um_copy_entries[], um_hint_entries[], um_stream_entries[],
-	um_event_entries[], um_capture_entries[], um_graph_entries[], um_exec_entries[];
+extern const struct um_entry um_device_entries[], um_context_entries[], um_export_entries[], um_module_entries[],
+	um_function_entries[], um_launch_entries[], um_memory_entries[], um_copy_entries[], um_hint_entries[],
+	um_stream_entries[], um_event_entries[], um_capture_entries[], um_graph_entries[], um_exec_entries[];
 
 /* A row of a table: the exported function, under its base name; with a form for per-thread default streams. */
 #define UM_ENTRY(base, since, fn)                                                                                      \
@@ -145,9 +156,11 @@ void um_standin_no_stream(void);
 /* Reports an unsupported feature on stderr, once per text. Returns 801. */
 int um_standin_unsupported(const char *what);
 
-/* --- device.c, module.c ------------------------------------------------------------------------------------------- */
+/* --- device.c, context.c, module.c -------------------------------------------------------------------------------- */
 
 int um_standin_sm(void); /* compute capability: 90 */
+int um_device_ok(int device); /* is it one? CUDA error code */
+int um_standin_context_device(void); /* of the thread's current context; without one 0 */
 
 /* A kernel: CUfunction and CUkernel alike. */
 struct um_image_kernel; /* standin/image.h */
@@ -205,7 +218,7 @@ struct um_work {
 int um_work_submit(void *stream, const struct um_work *work);
 
 /* Waits for all work of the device; breaks captures under way. CUDA error code. */
-int um_context_sync(void);
+int um_context_sync(struct um_standin *s);
 
 /* The simulator's stream for a handle, or NULL: there is no such stream. */
 um_stream um_standin_stream(void *stream, int *ok);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * state.c - the simulated device of the process and the settings of the dry run
+ * state.c - the simulated devices of the process and the settings of the dry run
  *
- * The device is opened once in a process and stays until its end. Settings are read at their first use.
+ * The devices are opened once in a process and stay until its end. Settings are read at their first use.
  */
 #include "standin/standin.h"
 
@@ -12,8 +12,9 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static struct um_standin state;
-static int opened; /* under lock: state is valid */
+static struct um_standin device[UM_SIM_DEVICES_MAX];
+static int opened; /* under lock: number of devices, once all of them are open */
+static _Thread_local struct um_standin *on; /* the device of a stream or an event; NULL: the context's */
 static pthread_mutex_t lock;
 static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
 
@@ -50,9 +51,29 @@ struct um_standin *um_standin(void)
 	struct um_standin *s;
 
 	um_standin_lock();
-	s = opened ? &state : NULL;
+	s = !opened ? NULL : on ? on : &device[um_standin_context_device()];
 	um_standin_unlock();
 	return s;
+}
+
+void um_standin_on(struct um_standin *s)
+{
+	on = s;
+}
+
+int um_standin_devices(void)
+{
+	int n;
+
+	um_standin_lock();
+	n = opened;
+	um_standin_unlock();
+	return n;
+}
+
+struct um_standin *um_standin_device(int ordinal)
+{
+	return ordinal >= 0 && ordinal < um_standin_devices() ? &device[ordinal] : NULL;
 }
 
 static void log_line(void *user, const char *line)
@@ -99,11 +120,59 @@ static int hazards_get(struct um_sim_hazards *h)
 	return 0;
 }
 
+/* The number from 1 to `most` in a variable, or 0 after an error message. Not set: `otherwise`. */
+static unsigned number_get(const char *name, const char *text, unsigned otherwise, unsigned most)
+{
+	char *end;
+	unsigned long n;
+
+	if (!text || !*text)
+		return otherwise;
+	n = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && n && n <= most)
+		return (unsigned)n;
+	fprintf(stderr, "umadvise: %s: '%s' is not a number from 1 to %u\n", name, text, most);
+	return 0;
+}
+
+/* All devices are alike, and `together` successive ones share a link. A CUDA error code: none stays open. */
+static int open_devices(struct um_sim_options *options, unsigned n, unsigned together)
+{
+	struct um_profile profile = *options->profile;
+	int err = UM_CUDA_OK;
+	unsigned done;
+
+	for (done = 0; done < n && !err; done += !err) {
+		struct um_standin *s = &device[done];
+		unsigned first = done / together * together;
+
+		s->profile = profile;
+		s->profile.link_devices = n - first < together ? n - first : together;
+		s->ordinal = (int)done;
+		s->version = um_standin_version();
+		s->reuse = options->hazards.reuse;
+		s->destroyed = options->hazards.destroyed;
+		options->profile = &s->profile;
+		options->beside = done ? device[0].gpu : NULL;
+		options->link = s->profile.link_devices > 1 ? first / together + 1 : 0;
+		if (um_sim_open(&s->gpu, options))
+			err = UM_CUDA_NO_MEMORY;
+	}
+	for (unsigned d = 0; err && d < done; d++)
+		device[d].gpu->api->close(device[d].gpu);
+	return err;
+}
+
 static int open_locked(void)
 {
+	struct um_profile profile;
+	unsigned n =
+		number_get("UMADVISE_DRYRUN_DEVICES", secure_getenv("UMADVISE_DRYRUN_DEVICES"), 1, UM_SIM_DEVICES_MAX);
+	unsigned together;
+	int err;
 	const char *name = secure_getenv("UMADVISE_DRYRUN_PROFILE"), *memory = secure_getenv("UMADVISE_DRYRUN_MEMORY");
 	const char *cpu = secure_getenv("UMADVISE_DRYRUN_CPU");
-	struct um_sim_options options = {.profile = &state.profile,
+	struct um_sim_options options = {.profile = &profile,
 					 .backed = 1,
 					 .follow_cpu = !cpu || strcmp(cpu, "off") != 0,
 					 .ledger = 1,
@@ -112,10 +181,14 @@ static int open_locked(void)
 					 .query_ns = 1000};
 	struct um_diag diag;
 
-	if (um_profile_get(name && *name ? name : "v100", &state.profile, &diag)) {
+	if (um_profile_get(name && *name ? name : "v100", &profile, &diag)) {
 		fprintf(stderr, "umadvise: %s: %s\n", name ? name : "v100", diag.text);
 		return UM_CU_NO_DEVICE;
 	}
+	together = number_get("UMADVISE_DRYRUN_LINK", secure_getenv("UMADVISE_DRYRUN_LINK"),
+			      (unsigned)profile.link_devices, UM_SIM_DEVICES_MAX);
+	if (!n || !together)
+		return UM_CU_NO_DEVICE;
 	if (memory && *memory)
 		options.capacity = strtoull(memory, NULL, 10);
 	if (hazards_get(&options.hazards)) {
@@ -125,15 +198,12 @@ static int open_locked(void)
 			secure_getenv("UMADVISE_DRYRUN_HAZARDS"), UM_SIM_QUEUES_MOST);
 		return UM_CU_NO_DEVICE;
 	}
-	state.reuse = options.hazards.reuse;
-	state.destroyed = options.hazards.destroyed;
 	options.log_user = log_open();
 	options.log = options.log_user ? log_line : NULL;
-	if (um_sim_open(&state.gpu, &options))
-		return UM_CUDA_NO_MEMORY;
-	state.version = um_standin_version();
-	opened = 1;
-	return UM_CUDA_OK;
+	err = open_devices(&options, n, together);
+	if (!err)
+		opened = (int)n;
+	return err;
 }
 
 int um_standin_open(int *fresh)

@@ -11,10 +11,23 @@
 static UM_VEC(struct um_stream_handle *) streams;
 static UM_VEC(struct um_stream_handle *) destroyed; /* handles to give out again, the latest last */
 static uint64_t last_id = 2; /* 1 and 2 are the default streams */
-static struct um_stream_handle legacy = {.sim = UM_LEGACY_STREAM, .id = 1};
-static _Thread_local struct um_stream_handle *own; /* created at first use; in `streams` permanently */
+static struct um_stream_handle legacy[UM_SIM_DEVICES_MAX];
+/* created at first use; in `streams` permanently */
+static _Thread_local struct um_stream_handle *own[UM_SIM_DEVICES_MAX];
 
-static struct um_stream_handle *own_make(void)
+static struct um_stream_handle *legacy_of(int device)
+{
+	struct um_stream_handle *s = &legacy[device];
+
+	if (!s->id) {
+		s->sim = UM_LEGACY_STREAM;
+		s->id = device ? ++last_id : 1;
+		s->of = um_standin_device(device);
+	}
+	return s;
+}
+
+static struct um_stream_handle *own_make(int device)
 {
 	struct um_stream_handle *s = calloc(1, sizeof *s);
 
@@ -23,21 +36,34 @@ static struct um_stream_handle *own_make(void)
 		return NULL;
 	}
 	s->sim = UM_THREAD_STREAM;
-	s->id = 2;
-	return own = s;
+	s->id = device ? ++last_id : 2;
+	s->of = um_standin_device(device);
+	return own[device] = s;
+}
+
+static struct um_stream_handle *find(void *handle)
+{
+	int device = um_standin_context_device();
+
+	if (!handle || handle == UM_LEGACY_STREAM)
+		return legacy_of(device);
+	if (handle == UM_THREAD_STREAM)
+		return own[device] ? own[device] : own_make(device);
+	for (size_t i = 0; i < streams.n; i++)
+		if (streams.at[i] == handle && streams.at[i]->sim != UM_THREAD_STREAM)
+			return streams.at[i];
+	return NULL;
 }
 
 struct um_stream_handle *um_stream_find(void *handle)
 {
-	if (!handle || handle == UM_LEGACY_STREAM)
-		return &legacy;
-	if (handle == UM_THREAD_STREAM)
-		return own ? own : own_make();
-	for (size_t i = 0; i < streams.n; i++)
-		if (streams.at[i] == handle && streams.at[i]->sim != UM_THREAD_STREAM)
-			return streams.at[i];
-	um_standin_no_stream();
-	return NULL;
+	struct um_stream_handle *s = find(handle);
+
+	if (s)
+		um_standin_on(s->of);
+	else
+		um_standin_no_stream();
+	return s;
 }
 
 um_stream um_standin_stream(void *stream, int *ok)
@@ -194,6 +220,7 @@ static int create(void **out, unsigned flags, int priority)
 		handle_free(s);
 		return err;
 	}
+	s->of = um_standin();
 	s->flags = flags;
 	s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
 	um_standin_lock();
@@ -227,6 +254,7 @@ UM_CALL(cuStreamDestroy_v2, void *stream)
 {
 	int err = um_standin_enter(__func__);
 	struct um_stream_handle *s = NULL;
+	struct um_gpu *gpu;
 	um_stream sim;
 
 	if (err)
@@ -244,13 +272,14 @@ UM_CALL(cuStreamDestroy_v2, void *stream)
 	if (!s)
 		return UM_CU_INVALID_HANDLE;
 	sim = s->sim;
+	gpu = s->of->gpu;
 	um_vec_fini(&s->last);
 	handle_free(s);
-	return um_standin()->gpu->api->cudaStreamDestroy(um_standin()->gpu, sim);
+	return gpu->api->cudaStreamDestroy(gpu, sim);
 }
 
 /* One property of a stream. */
-enum fact { FLAGS, PRIORITY, ID };
+enum fact { FLAGS, PRIORITY, ID, DEVICE };
 
 static int fact(void *stream, enum fact which, uint64_t *out)
 {
@@ -259,7 +288,10 @@ static int fact(void *stream, enum fact which, uint64_t *out)
 	um_standin_lock();
 	s = um_stream_find(stream);
 	if (s)
-		*out = which == FLAGS ? s->flags : which == ID ? s->id : (uint64_t)(int64_t)s->priority;
+		*out = which == FLAGS	 ? s->flags
+		       : which == ID	 ? s->id
+		       : which == DEVICE ? (uint64_t)s->of->ordinal
+					 : (uint64_t)(int64_t)s->priority;
 	um_standin_unlock();
 	return s ? UM_CUDA_OK : UM_CU_INVALID_HANDLE;
 }
@@ -300,15 +332,14 @@ UM_CALL(cuStreamGetId, void *stream, unsigned long long *id)
 }
 UM_FORWARD(cuStreamGetId_ptsz, (void *s, unsigned long long *id), cuStreamGetId(um_ptsz(s), id))
 
-/* All work runs on one device in one context. */
 UM_CALL(cuStreamGetDevice, void *stream, int *device)
 {
 	int err = um_standin_enter(__func__);
 	uint64_t v;
 
-	err = err ? err : !device ? UM_CUDA_INVALID_VALUE : fact(stream, ID, &v);
+	err = err ? err : !device ? UM_CUDA_INVALID_VALUE : fact(stream, DEVICE, &v);
 	if (!err)
-		*device = 0;
+		*device = (int)v;
 	return err;
 }
 UM_FORWARD(cuStreamGetDevice_ptsz, (void *s, int *device), cuStreamGetDevice(um_ptsz(s), device))
@@ -372,14 +403,14 @@ UM_CALL(cuStreamSynchronize, void *stream)
 }
 UM_FORWARD(cuStreamSynchronize_ptsz, (void *s), cuStreamSynchronize(um_ptsz(s)))
 
-int um_context_sync(void)
+int um_context_sync(struct um_standin *s)
 {
 	int err;
 
 	um_standin_lock();
 	err = um_capture_any();
 	um_standin_unlock();
-	return err ? err : um_sim_sync(um_standin()->gpu);
+	return err ? err : um_sim_sync(s->gpu);
 }
 
 /* --- host functions --------------------------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct um_node;
 
 struct um_stream_handle {
 	um_stream sim;
+	struct um_standin *of; /* its device */
 	unsigned flags;
 	int priority;
 	uint64_t id;
@@ -39,12 +40,13 @@ struct um_stream_handle {
 struct um_cuda_event {
 	struct um_cuda_event *next; /* destroyed and unreferenced */
 	um_event_handle sim;
+	struct um_standin *of; /* the device on which it can be recorded */
 	unsigned refs; /* references of the program and of work */
 	struct um_capture *capture; /* last recorded in it; a reference */
 	UM_VEC(struct um_node *) last; /* its predecessors there */
 };
 
-/* stream.c: the stream of a handle, or NULL. Under lock. */
+/* stream.c: the stream of a handle, or NULL; the call is about its device from now on. Under lock. */
 struct um_stream_handle *um_stream_find(void *handle);
 /* Not locked. The simulator's stream of a call that cannot be captured: a hint, a wait, a question. On a stream that
  * captures it breaks the capture. CUDA error code. */

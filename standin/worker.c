@@ -9,18 +9,21 @@
 struct proxy {
 	struct um_worker sim; /* what the simulator runs */
 	struct um_worker *worker;
+	struct um_gpu *gpu;
 };
 
 /* A wait for an invalid event would never end: such a worker waits for a poke. */
 static struct um_step step(void *arg)
 {
 	struct proxy *p = arg;
+	struct um_standin *on = um_standin(); /* of the call that waits here */
 	struct um_step s = p->worker->step(p->worker->arg);
 
 	if (s.kind == UM_STEP_WAIT) {
 		s.event = um_standin_event(s.event);
 		s.kind = s.event ? UM_STEP_WAIT : UM_STEP_IDLE;
 	}
+	um_standin_on(on);
 	return s;
 }
 
@@ -37,6 +40,7 @@ int um_standin_worker_start(struct um_worker *worker)
 	if (!p)
 		return UM_CUDA_NO_MEMORY;
 	p->worker = worker;
+	p->gpu = gpu;
 	p->sim = (struct um_worker){.step = step, .arg = p, .name = worker->name};
 	worker->impl = p;
 	err = gpu->api->worker_start(gpu, &p->sim);
@@ -49,21 +53,19 @@ int um_standin_worker_start(struct um_worker *worker)
 
 void um_standin_worker_stop(struct um_worker *worker)
 {
-	struct um_gpu *gpu = um_standin()->gpu;
 	struct proxy *p = worker->impl;
 
 	if (!p)
 		return;
-	gpu->api->worker_stop(gpu, &p->sim); /* runs other workers, which may poke this one */
+	p->gpu->api->worker_stop(p->gpu, &p->sim); /* runs other workers, which may poke this one */
 	worker->impl = NULL;
 	free(p);
 }
 
 void um_standin_worker_poke(struct um_worker *worker)
 {
-	struct um_gpu *gpu = um_standin()->gpu;
 	struct proxy *p = worker->impl;
 
 	if (p) /* not stopped */
-		gpu->api->worker_poke(gpu, &p->sim);
+		p->gpu->api->worker_poke(p->gpu, &p->sim);
 }

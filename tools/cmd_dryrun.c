@@ -7,6 +7,7 @@
 #include "io/file_name.h"
 #include "io/out.h"
 #include "io/target.h"
+#include "sim/sim.h"
 #include "program.h"
 #include "tool.h"
 
@@ -21,6 +22,10 @@
 static const struct arg options[] = {
 	ARG_PROFILE(AT(profile), 0),
 	ARG_BUDGET(AT(memory), 0, 2 << 20, "device memory (default: the profile's)"),
+	ARG(ARG_COUNT, "devices", 0, AT(devices), "N", .least = 1, .most = UM_SIM_DEVICES_MAX,
+	    .help = "number of devices, all alike (default: 1)"),
+	ARG(ARG_COUNT, "per-link", 0, AT(per_link), "N", .least = 1, .most = UM_SIM_DEVICES_MAX,
+	    .help = "N successive devices share a link (default: the profile's)"),
 	ARG(ARG_CHOICE, "cuda", 0, AT(cuda), "VERSION", .words = "12.4 13.0",
 	    .help = "the driver's version: 12.4 or 13.0 (default)"),
 	ARG(ARG_CHOICE, "cpu", 0, AT(cpu_off), "on|off", .words = "on off",

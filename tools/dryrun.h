@@ -24,6 +24,7 @@ struct dryrun {
 	const char *log_place; /* path for the program; NULL: no log */
 	const char *output; /* or NULL: standard error */
 	uint64_t memory; /* bytes; 0: the profile's */
+	uint64_t devices, per_link; /* 0: not given */
 	enum play_format format;
 	char **program; /* its arguments, NULL at the end */
 	char path[4096]; /* of the program */

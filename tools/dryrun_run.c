@@ -141,6 +141,10 @@ static int environment(const struct dryrun *d)
 	bad = bad || setenv("UMADVISE_DRYRUN_CPU", d->cpu_off ? "off" : "on", 1);
 	if (d->memory)
 		bad = bad || set_number("UMADVISE_DRYRUN_MEMORY", d->memory);
+	if (d->devices)
+		bad = bad || set_number("UMADVISE_DRYRUN_DEVICES", d->devices);
+	if (d->per_link)
+		bad = bad || set_number("UMADVISE_DRYRUN_LINK", d->per_link);
 	if (d->log_place)
 		bad = bad || setenv("UMADVISE_DRYRUN_LOG", d->log_place, 1);
 	free(path);

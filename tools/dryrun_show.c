@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each process that loaded the stand-in wrote a file report.PID.json, which is empty if it never called cuInit. They
- * are shown in the order of process ids.
+ * are shown in the order of process ids. A process with several devices has a report for each.
  */
 #include "dryrun.h"
 
@@ -52,8 +52,13 @@ static double ms(const json_t *o, const char *key)
 
 static int by_id(const void *a, const void *b)
 {
-	uint64_t x = num(*(json_t *const *)a, "pid"), y = num(*(json_t *const *)b, "pid");
+	const json_t *p = *(json_t *const *)a, *q = *(json_t *const *)b;
+	uint64_t x = num(p, "pid"), y = num(q, "pid");
 
+	if (x == y) {
+		x = num(p, "device");
+		y = num(q, "device");
+	}
 	return (x > y) - (x < y);
 }
 
@@ -77,6 +82,28 @@ static void demangle(json_t *o)
 	}
 }
 
+static void add(struct reports *r, json_t *o)
+{
+	if (r->n == (int)(sizeof r->at / sizeof *r->at)) {
+		r->left_out++;
+		json_decref(o);
+		return;
+	}
+	demangle(o);
+	r->at[r->n++] = o;
+}
+
+/* The reports of the devices after the first. */
+static void add_devices(struct reports *r, json_t *o)
+{
+	json_t *list = json_incref(json_object_get(o, "more_devices")), *device;
+	size_t i;
+
+	json_object_del(o, "more_devices");
+	json_array_foreach(list, i, device) add(r, json_incref(device));
+	json_decref(list);
+}
+
 /* 0, or -1 after an error message */
 static int read_one(struct reports *r, const char *folder, const char *name)
 {
@@ -94,13 +121,8 @@ static int read_one(struct reports *r, const char *folder, const char *name)
 		json_decref(o);
 		return -1;
 	}
-	if (r->n == (int)(sizeof r->at / sizeof *r->at)) {
-		r->left_out++;
-		json_decref(o);
-		return 0;
-	}
-	demangle(o);
-	r->at[r->n++] = o;
+	add_devices(r, o);
+	add(r, o);
 	return 0;
 }
 
@@ -121,7 +143,7 @@ static int read_all(struct reports *r, const char *folder)
 	closedir(dir);
 	qsort(r->at, (size_t)r->n, sizeof *r->at, by_id);
 	if (r->left_out)
-		tool_say("dryrun", "%d processes more are not shown", r->left_out);
+		tool_say("dryrun", "%d reports more are not shown", r->left_out);
 	return err;
 }
 
@@ -263,22 +285,38 @@ static int is_idle(const json_t *o)
 	return 1;
 }
 
-/* Profilers and launchers call cuInit in processes of their own. */
+/* ", device 1" of a process with several devices, else nothing. */
+static const char *device_of(const json_t *o, char *text, size_t size)
+{
+	*text = 0;
+	if (json_object_get(o, "device"))
+		snprintf(text, size, ", device %llu", LLU(o, "device"));
+	return text;
+}
+
+/* Profilers and launchers call cuInit in processes of their own; a program may leave devices alone. */
 static void table_idle(FILE *to, const struct reports *r, int n_idle)
 {
-	char list[2048] = "";
+	char list[2048] = "", device[32];
+	int devices = 0;
 	size_t n = 0;
 
 	for (int i = 0; i < r->n && n < sizeof list - 1; i++) {
 		int ended = json_is_true(json_object_get(r->at[i], "ended"));
 
+		devices |= json_object_get(r->at[i], "device") != NULL;
 		if (is_idle(r->at[i]))
-			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s%s", n ? ", " : "",
-					      tool_text(str(r->at[i], "program")), ended ? "" : " (no last report)");
+			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s%s%s", n ? ", " : "",
+					      tool_text(str(r->at[i], "program")),
+					      device_of(r->at[i], device, sizeof device),
+					      ended ? "" : " (no last report)");
 	}
 	fputc('\n', to);
-	table_wrapf(to, 0, 2, "%d other process%s did no work on the device: %s", n_idle, n_idle == 1 ? "" : "es",
-		    list);
+	if (devices)
+		table_wrapf(to, 0, 2, "%d device%s did no work: %s", n_idle, n_idle == 1 ? "" : "s", list);
+	else
+		table_wrapf(to, 0, 2, "%d other process%s did no work on the device: %s", n_idle,
+			    n_idle == 1 ? "" : "es", list);
 }
 
 static int table(FILE *to, const struct reports *r)
@@ -290,13 +328,15 @@ static int table(FILE *to, const struct reports *r)
 	all = idle == r->n;
 	for (int i = 0, shown = 0; i < r->n && !err; i++) {
 		const json_t *o = r->at[i];
+		char device[32];
 
 		if (!all && is_idle(o))
 			continue;
 		fprintf(to, "%s%s", shown++ ? "\n" : "", paint(PAINT_HEADING));
-		table_wrapf(to, 0, 2, "%s on %s (simulated), %.1f MiB of device memory, CUDA %s:%s",
-			    tool_text(str(o, "program")), tool_text(str(o, "profile")), mib(o, "memory_bytes"),
-			    tool_text(str(o, "cuda")), paint(PAINT_OFF));
+		table_wrapf(to, 0, 2, "%s on %s (simulated)%s, %.1f MiB of device memory, CUDA %s:%s",
+			    tool_text(str(o, "program")), tool_text(str(o, "profile")),
+			    device_of(o, device, sizeof device), mib(o, "memory_bytes"), tool_text(str(o, "cuda")),
+			    paint(PAINT_OFF));
 		warnings(to, o);
 		table_sums(to, o);
 		err = table_kernels(to, json_object_get(o, "top_kernels"));

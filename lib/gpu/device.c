@@ -103,21 +103,28 @@ void um_device_info(const struct um_gpu *gpu, struct um_device_info *out)
 int um_device_standin_profile(struct um_gpu *gpu, struct um_profile *out)
 {
 	const struct um_standin_table *t = um_device_of(gpu)->standin;
-	const struct um_profile *p = t && !um_process_gone() ? t->profile() : NULL;
+	const struct um_profile *p;
+	struct um_visit v;
 
-	if (!p)
+	if (!t || um_visit_begin(&v, gpu, UM_VISIT_PLAIN))
 		return -ENODEV;
-	*out = *p;
-	return 0;
+	p = t->profile();
+	if (p)
+		*out = *p;
+	um_visit_end(&v, UM_CUDA_OK);
+	return p ? 0 : -ENODEV;
 }
 
 int um_device_standin_tally(struct um_gpu *gpu, struct um_tally *out)
 {
 	const struct um_standin_table *t = um_device_of(gpu)->standin;
 
-	if (!t || um_process_gone())
+	struct um_visit v;
+
+	if (!t || um_visit_begin(&v, gpu, UM_VISIT_PLAIN))
 		return -ENODEV;
 	t->tally(out);
+	um_visit_end(&v, UM_CUDA_OK);
 	return 0;
 }
 
@@ -125,6 +132,10 @@ void um_device_standin_name(struct um_gpu *gpu, const void *at, const char *name
 {
 	const struct um_standin_table *t = um_device_of(gpu)->standin;
 
-	if (t && !um_process_gone())
-		t->name_memory(at, name);
+	struct um_visit v;
+
+	if (!t || um_visit_begin(&v, gpu, UM_VISIT_PLAIN))
+		return;
+	t->name_memory(at, name);
+	um_visit_end(&v, UM_CUDA_OK);
 }

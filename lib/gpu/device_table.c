@@ -246,16 +246,22 @@ static int standin_announce(struct um_gpu *gpu, um_stream stream, const struct u
 
 static uint64_t standin_now(struct um_gpu *gpu)
 {
-	struct um_device *d = um_device_of(gpu);
+	struct um_visit v;
+	uint64_t now;
 
-	return um_device_gone(d) ? 0 : d->standin->now();
+	if (um_visit_begin(&v, gpu, UM_VISIT_PLAIN))
+		return 0;
+	now = v.device->standin->now();
+	um_visit_end(&v, UM_CUDA_OK);
+	return now;
 }
 
 static int worker_start(struct um_gpu *gpu, struct um_worker *worker)
 {
-	struct um_device *d = um_device_of(gpu);
+	struct um_visit v;
+	int err = um_visit_begin(&v, gpu, UM_VISIT_PLAIN);
 
-	return um_device_gone(d) ? UM_CUDA_LOST : d->standin->worker_start(worker);
+	return err ? err : um_visit_end(&v, v.device->standin->worker_start(worker));
 }
 
 /* Also when the device is lost: the worker must not be stepped after its owner is gone. */
@@ -275,9 +281,10 @@ static void worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 
 static int worker_wait(struct um_gpu *gpu, int (*done)(void *arg), void *arg)
 {
-	struct um_device *d = um_device_of(gpu);
+	struct um_visit v;
+	int err = um_visit_begin(&v, gpu, UM_VISIT_PLAIN);
 
-	return um_device_gone(d) ? UM_CUDA_LOST : d->standin->worker_wait(done, arg);
+	return err ? err : um_visit_end(&v, v.device->standin->worker_wait(done, arg));
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */

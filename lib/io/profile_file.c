@@ -69,6 +69,7 @@ static const struct key {
 	FIELD(o_seg, TIME, 0, 0, 1e9),
 	FIELD(b_remote, SHARE, 0, 0.001, 1),
 	FIELD(driver, WHOLE, 0, 300, 9999),
+	FIELD(link_devices, WHOLE, 0, 1, 1024),
 #undef FIELD
 };
 

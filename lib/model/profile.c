@@ -21,7 +21,7 @@
 	.c_dma = 5000, .c_dma_4k = 300000, .c_hostpop = 335000, .c_hostzero = 150000, .c_evict = 15000,                \
 	.c_evict_unused = 5000, .c_zero = 6000, .c_api = 10000, .c_pf = 20000, .c_pf_res = 3000, .c_pf_cpu = 80000,    \
 	.c_disc = 2000, .c_disc_u = 15000, .c_adv = 3000, .c_adv_ab = 15000, .c_cpuf = 15000, .o_seg = 400,            \
-	.b_remote = 0.8, .driver = 595
+	.b_remote = 0.8, .driver = 595, .link_devices = 1
 
 #define DEVICE(NAME, GIBS, FLOPS, MEM, LAUNCH, H2D, D2H, DUPLEX, EVICT, COHERENT)                                      \
 	{                                                                                                              \
@@ -123,11 +123,22 @@ static const struct {
 	{"c_cpuf", "assumed: more than 10 us according to a GTC report"},
 	{"o_seg", "derived: a third of the 1.2 us of single copies (UVMSmart), as they are pipelined"},
 	{"b_remote", "assumed"},
+	{"link_devices", "assumed: each device has its own link"},
 };
 
 void um_profile_init(struct um_profile *p)
 {
 	*p = (struct um_profile){.duplex = 1, .duplex_evict = 1, DEFAULTS};
+}
+
+struct um_profile um_profile_share(const struct um_profile *p)
+{
+	struct um_profile share = *p;
+
+	share.h2d /= (double)p->link_devices;
+	share.d2h /= (double)p->link_devices;
+	share.link_devices = 1;
+	return share;
 }
 
 /* A rate of 0 is unknown and adds nothing. */

@@ -29,6 +29,7 @@ struct um_profile {
 	uint64_t c_disc, c_disc_u, c_adv, c_adv_ab, c_cpuf;
 	uint64_t o_seg; /* fixed time per copy */
 	double b_remote; /* remote access, share of the link rate */
+	uint64_t link_devices; /* that share its link (a PCIe root, a socket), this one included */
 	uint64_t driver; /* major version of the driver that the simulated device follows */
 };
 
@@ -39,6 +40,9 @@ void um_profile_init(struct um_profile *p);
  * bytes / p.mem_bandwidth) + launch_ns, rounded to the nearest ns. An op without a cost moves each byte that it touches
  * once. */
 uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost, double touched);
+
+/* What a device can count on: with all devices of its link at work, its share of the rates. */
+struct um_profile um_profile_share(const struct um_profile *p);
 
 /* The built-in profile of a name, or NULL; the name of the n-th one, or NULL. */
 const struct um_profile *um_profile_find(const char *name);

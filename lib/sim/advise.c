@@ -36,9 +36,13 @@ static void unset_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32
 	um_sim_emptied(sim, b, had);
 }
 
-/* One block. Location matters for preferred location and accessed-by only. */
-static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int advice, int host, uint64_t t)
+enum place { HOST, HERE, OTHER }; /* the host, this device, another one */
+
+/* One block, on one device. Location matters for preferred location and accessed-by only. */
+static void apply_on(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int advice, enum place at, uint64_t t)
 {
+	int host = at == HOST;
+
 	switch (advice) {
 	case UM_ADV_SET_READ_MOSTLY:
 		set_read_mostly(sim, b, pages);
@@ -47,9 +51,9 @@ static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, in
 		unset_read_mostly(sim, b, pages);
 		break;
 	case UM_ADV_SET_PREFERRED:
-		*(host ? &b->pref_cpu : &b->pref_gpu) |= pages;
-		*(host ? &b->pref_gpu : &b->pref_cpu) &= ~pages;
-		if (!host)
+		b->pref_cpu = host ? b->pref_cpu | pages : b->pref_cpu & ~pages;
+		b->pref_gpu = at == HERE ? b->pref_gpu | pages : b->pref_gpu & ~pages;
+		if (at == HERE)
 			b->remote &= ~pages; /* the preferred processor drops its remote mappings */
 		break;
 	case UM_ADV_UNSET_PREFERRED:
@@ -61,14 +65,37 @@ static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, in
 			b->accessed_cpu |= pages;
 			break;
 		}
-		b->accessed_by |= pages;
-		map_remote(b, pages & ~b->read_mostly, t);
+		if (at == HERE) {
+			b->accessed_by |= pages;
+			map_remote(b, pages & ~b->read_mostly, t);
+		}
 		break;
 	default:
-		*(host ? &b->accessed_cpu : &b->accessed_by) &= ~pages;
+		*(host ? &b->accessed_cpu : &b->accessed_by) &= at == OTHER ? UINT32_MAX : ~pages;
 		break;
 	}
 	um_sim_block_changed(b);
+}
+
+/* One block, on all devices. A device that does not have the block maps nothing of it on the host. */
+static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int advice, int device, uint64_t t)
+{
+	const struct um_sim_share *share = b->mem->share;
+	struct um_sim *of = sim;
+	struct um_sim_block *active = um_sim_active(&of, b);
+
+	if (advice == UM_ADV_UNSET_READ_MOSTLY)
+		um_sim_alone(of, active, pages);
+	for (unsigned d = 0; d < sim->node->n; d++) {
+		struct um_sim_block *o = !share ? b : share->twin[d] ? &share->twin[d]->block[b - b->mem->block] : NULL;
+
+		if (o && sim->node->sim[d])
+			apply_on(sim->node->sim[d], o, pages, advice,
+				 device < 0		 ? HOST
+				 : d == (unsigned)device ? HERE
+							 : OTHER,
+				 t);
+	}
 }
 
 /* A boundary of advice inside a block splits it permanently, unless both sides have equal advice. */
@@ -84,7 +111,7 @@ static void cut(struct um_sim *sim, struct um_sim_block *b, uint64_t t)
 	b->cuts = cuts;
 }
 
-static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, uint64_t bytes, int advice, int host)
+static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, uint64_t bytes, int advice, int device)
 {
 	uint64_t t = um_sim_later(*um_sim_clock(sim), um_sim_later(sim->readers_until, sim->writer_until));
 	uint32_t last = (uint32_t)((off + bytes - 1) / UM_BLOCK_BYTES);
@@ -94,12 +121,13 @@ static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, 
 		   (unsigned long long)bytes);
 	t += sim->profile.c_api;
 	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES); i <= last; i++) {
-		struct um_sim_block *b = &m->block[i];
+		struct um_sim *of = sim;
+		struct um_sim_block *b = um_sim_active(&of, &m->block[i]);
 
 		if (b->chunk || b->cpu_chunk)
 			t += accessed_by ? sim->profile.c_adv_ab : sim->profile.c_adv;
-		apply(sim, b, um_sim_pages_out(m, i, off, bytes), advice, host, t);
-		cut(sim, b, t);
+		apply(of, b, um_sim_pages_out(m, i, off, bytes), advice, device, t);
+		cut(of, b, t);
 	}
 	sim->writer_until = t;
 	*um_sim_clock(sim) = t;
@@ -124,12 +152,12 @@ int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice,
 		err = UM_CUDA_INVALID_VALUE;
 	else if (located && !host && where.type != UM_LOC_DEVICE)
 		err = UM_CUDA_INVALID_VALUE;
-	else if (located && !host && where.id != sim->gpu.caps.device)
+	else if (located && !host && !um_sim_beside(sim, where.id))
 		err = UM_CUDA_INVALID_DEVICE;
 	else if (sim->opt.in_core)
 		*um_sim_clock(sim) += sim->profile.c_api;
 	else
-		err = range_advise(sim, m, addr - m->addr, bytes, advice, host);
+		err = range_advise(sim, m, addr - m->addr, bytes, advice, host ? -1 : where.id);
 	um_sim_watch_call(sim, "cudaMemAdvise_v8000", begin);
 	(*(err ? &sim->tally.refused : &sim->tally.hints))++;
 	return um_sim_leave(sim, err);

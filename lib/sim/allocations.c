@@ -31,6 +31,23 @@ struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr)
 	return sim->mem.at[i - 1];
 }
 
+struct um_sim_mem *um_sim_mem_any(struct um_sim **sim, uint64_t addr)
+{
+	const struct um_sim_node *node = (*sim)->node;
+	struct um_sim_mem *m = um_sim_mem_find(*sim, addr);
+
+	if (m && !m->borrowed)
+		return m;
+	for (unsigned d = 0; d < node->n; d++) {
+		m = node->sim[d] ? um_sim_mem_find(node->sim[d], addr) : NULL;
+		if (m && !m->borrowed) {
+			*sim = node->sim[d];
+			return m;
+		}
+	}
+	return NULL;
+}
+
 /* Addresses are requested one after the other, far from the addresses that the system chooses: plans depend on the
  * addresses of arenas, and the same program must get the same plan. If an address is in use, or under a sanitizer that
  * forbids it, the system chooses. */
@@ -68,18 +85,19 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
 }
 
 /* Also frees a partly initialised allocation. */
-static void mem_free(struct um_sim_mem *m)
+void um_sim_mem_free(struct um_sim_mem *m)
 {
-	if (m->span)
+	if (m->span && !m->borrowed)
 		munmap(m->span, m->span_bytes);
 	free(m->block);
-	free(m->seen);
+	if (!m->borrowed)
+		free(m->seen);
 	free(m->odd);
 	free(m);
 }
 
 /* All blocks at once: they are linked by pointers, so they must not move. */
-static int blocks_make(struct um_sim_mem *m)
+int um_sim_mem_blocks(struct um_sim_mem *m)
 {
 	m->n = (uint32_t)((m->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES);
 	m->block = calloc(m->n, sizeof *m->block);
@@ -94,17 +112,35 @@ static int blocks_make(struct um_sim_mem *m)
 	return 0;
 }
 
-/* Allocations are sorted by address, for look-ups by pointer. The vector has room. */
-static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
+/* Allocations are sorted by address, for look-ups by pointer. */
+int um_sim_mem_add(struct um_sim *sim, struct um_sim_mem *m)
 {
 	size_t i = mem_after(sim, m->addr);
 
-	m->serial = ++sim->mem_serial;
+	if (um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1))
+		return -ENOMEM;
+	if (!m->borrowed)
+		m->serial = ++sim->node->mem_serial;
 	sim->mem_order.at[sim->mem_order.n++] = m;
 	memmove(sim->mem.at + i + 1, sim->mem.at + i, (sim->mem.n - i) * sizeof *sim->mem.at);
 	sim->mem.at[i] = m;
 	sim->mem.n++;
 	um_sim_ledger_born(sim, m);
+	return 0;
+}
+
+/* Adds memory that all devices of the process use, or none. */
+static int shared_add(struct um_sim *sim, struct um_sim_mem *m)
+{
+	int err = um_sim_mem_add(sim, m);
+
+	if (!err && um_sim_share_make(sim, m)) {
+		um_sim_mem_remove(sim, m);
+		return -ENOMEM;
+	}
+	if (err)
+		um_sim_mem_free(m);
+	return err;
 }
 
 /* The page tables show accesses to shared memory. */
@@ -124,13 +160,18 @@ static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, st
 		return UM_CUDA_NO_MEMORY;
 	m->kind = kind;
 	m->bytes = bytes;
-	if (bytes > (1ull << 52) || um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1) ||
+	if (bytes > (1ull << 52) ||
 	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed, managed && (sim->follow || sim->check)) ||
-	    (managed && (blocks_make(m) || observe(sim, m)))) {
-		mem_free(m);
+	    (managed && (um_sim_mem_blocks(m) || observe(sim, m)))) {
+		um_sim_mem_free(m);
 		return UM_CUDA_NO_MEMORY;
 	}
-	mem_add(sim, m);
+	if (kind == UM_SIM_DEVICE && um_sim_mem_add(sim, m)) {
+		um_sim_mem_free(m);
+		return UM_CUDA_NO_MEMORY;
+	}
+	if (kind != UM_SIM_DEVICE && shared_add(sim, m))
+		return UM_CUDA_NO_MEMORY;
 	*out = m;
 	return UM_CUDA_OK;
 }
@@ -144,7 +185,7 @@ static size_t order_of(const struct um_sim *sim, const struct um_sim_mem *m)
 	return lo - 1;
 }
 
-void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)
+void um_sim_mem_remove(struct um_sim *sim, struct um_sim_mem *m)
 {
 	size_t i = mem_after(sim, m->addr) - 1, k = order_of(sim, m);
 
@@ -156,7 +197,34 @@ void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)
 	memmove(sim->mem.at + i, sim->mem.at + i + 1, (sim->mem.n - i) * sizeof *sim->mem.at);
 	sim->mem_order.n--;
 	memmove(sim->mem_order.at + k, sim->mem_order.at + k + 1, (sim->mem_order.n - k) * sizeof *sim->mem_order.at);
-	mem_free(m);
+	um_sim_mem_free(m);
+}
+
+/* Kernels that still use it continue without it. */
+static void forget_in_kernels(struct um_sim *sim, const struct um_sim_mem *m)
+{
+	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
+		for (size_t i = s->first; i < s->queue.n; i++)
+			if (s->queue.at[i].running)
+				um_sim_walk_forget(s->queue.at[i].kernel, m);
+}
+
+/* The memory itself goes last: its twins may lie in it. */
+void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)
+{
+	struct um_sim_share *share = m->share;
+
+	for (unsigned d = 0; share && d < sim->node->n; d++)
+		if (share->twin[d]) {
+			forget_in_kernels(sim->node->sim[d], share->twin[d]);
+			if (!share->twin[d]->borrowed) {
+				m = share->twin[d];
+				sim = sim->node->sim[d];
+			}
+		}
+	if (share)
+		um_sim_share_end(sim->node, share, m);
+	um_sim_mem_remove(sim, m);
 }
 
 uint32_t um_sim_pages_out(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes)
@@ -242,26 +310,44 @@ static int is_host(const struct um_sim_mem *m)
 	return m->kind == UM_SIM_PINNED || m->kind == UM_SIM_REGISTERED;
 }
 
+/* Freeing waits for all work of the devices that may still use it. */
+static int finish_users(struct um_sim *sim, struct um_sim *of, const struct um_sim_mem *m)
+{
+	int shared = m->share != NULL, err = UM_CUDA_OK;
+
+	for (unsigned d = 0; d < sim->node->n && !err; d++) {
+		struct um_sim *o = sim->node->sim[d];
+
+		if (!o || (o != of && !shared))
+			continue;
+		err = um_sim_finish_locked(o);
+		if (!sim->node->lane)
+			sim->app = um_sim_later(sim->app, o->app);
+	}
+	return err;
+}
+
 /* Frees the allocation that begins at `ptr`: pinned memory, or any other except the program's own. */
 static int release(struct um_sim *sim, void *ptr, int pinned)
 {
+	struct um_sim *of = sim; /* the memory is of that device */
 	struct um_sim_mem *m;
 	int err;
 
 	if (!ptr)
 		return UM_CUDA_OK;
 	um_sim_enter_call(sim, pinned ? "cudaFreeHost" : "cudaFree");
-	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	m = um_sim_mem_any(&of, (uint64_t)(uintptr_t)ptr);
 	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || is_host(m) != pinned || !m->span)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	err = um_sim_finish_locked(sim); /* the device may still use it: freeing waits for all work of the device */
+	err = finish_users(sim, of, m);
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;
 		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);
 		um_sim_watch_call(sim, pinned ? "cudaFreeHost_v3020" : "cudaFree_v3020",
 				  *um_sim_clock(sim) - sim->profile.c_api);
 		um_sim_watch_memory(sim, m, 0, *um_sim_clock(sim));
-		um_sim_mem_release(sim, m);
+		um_sim_mem_release(of, m);
 	}
 	return um_sim_leave(sim, err);
 }
@@ -276,17 +362,14 @@ int um_sim_host_free(struct um_gpu *gpu, void *ptr)
 	return release(um_sim_of(gpu), ptr, 1);
 }
 
-/* Frees device or managed memory that begins at `addr`; kernels that still use it continue without it. */
+/* Frees device or managed memory that begins at `addr`. */
 void um_sim_free_now(struct um_sim *sim, uint64_t addr)
 {
 	struct um_sim_mem *m = um_sim_mem_find(sim, addr);
 
 	if (!m || m->addr != addr || is_host(m))
 		return;
-	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
-		for (size_t i = s->first; i < s->queue.n; i++)
-			if (s->queue.at[i].running)
-				um_sim_walk_forget(s->queue.at[i].kernel, m);
+	forget_in_kernels(sim, m);
 	um_sim_log(sim, sim->now, "free m%u", m->serial);
 	um_sim_watch_memory(sim, m, 0, sim->now);
 	um_sim_mem_release(sim, m);
@@ -321,15 +404,12 @@ int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes)
 	if (um_sim_mem_find(sim, addr) || (i < sim->mem.n && sim->mem.at[i]->addr < addr + bytes))
 		return um_sim_leave(sim, UM_CUDA_ALREADY_REGISTERED);
 	m = calloc(1, sizeof *m);
-	if (!m || um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1)) {
-		free(m);
+	if (!m)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
-	}
 	m->kind = UM_SIM_REGISTERED;
 	m->addr = addr;
 	m->bytes = bytes;
-	mem_add(sim, m);
-	return um_sim_leave(sim, UM_CUDA_OK);
+	return um_sim_leave(sim, shared_add(sim, m) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK);
 }
 
 int um_sim_host_unregister(struct um_gpu *gpu, void *ptr)
@@ -354,9 +434,9 @@ int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out
 	const struct um_sim_mem *m;
 
 	um_sim_enter(sim);
-	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	m = um_sim_mem_any(&sim, (uint64_t)(uintptr_t)ptr);
 	if (m)
-		*out = (struct um_sim_memory){m->kind, m->serial, m->addr, m->bytes};
+		*out = (struct um_sim_memory){m->kind, m->serial, m->addr, m->bytes, sim->gpu.caps.device};
 	return um_sim_leave(sim, m ? 0 : -ENOENT);
 }
 

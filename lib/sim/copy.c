@@ -5,7 +5,8 @@
  * On its stream each is a kernel that walks its managed memory one block at a time, as a copy engine faults, and then
  * moves the data. Between host and device that takes an engine for the link's time, at the link's own rate; inside the
  * device memory bandwidth, twice for a copy. Host memory that is not pinned goes through a pinned buffer: half the
- * rate, on the caller's time, except small sources, which are copied aside when the call is made.
+ * rate, on the caller's time, except small sources, which are copied aside when the call is made. Between two devices
+ * it takes an engine of each.
  */
 #include "sim/state.h"
 
@@ -17,6 +18,7 @@ struct um_sim_xfer {
 	uint32_t value;
 	unsigned size; /* of an element of a fill; 0: a copy */
 	int engine; /* enum um_sim_engine_id, or -1: none */
+	int peer; /* between two devices, through the host; engine: H2D */
 	int staged;
 	int host; /* between two host addresses */
 	int real; /* both have real memory */
@@ -27,6 +29,7 @@ struct um_sim_xfer {
 /* One end (source or destination) of a copy. */
 struct end {
 	const struct um_sim_mem *mem; /* NULL: pageable host memory */
+	struct um_sim *sim; /* the device that has it, or that reaches it */
 	uint64_t bytes; /* from its first row to its last */
 	int on_device; /* or managed */
 	int real;
@@ -37,6 +40,9 @@ static int end_find(struct um_sim *sim, const void *ptr, uint64_t pitch, uint64_
 	uint64_t addr = (uint64_t)(uintptr_t)ptr;
 	const struct um_sim_mem *m = um_sim_mem_find(sim, addr);
 
+	out->sim = sim;
+	if (!m)
+		m = um_sim_mem_any(&out->sim, addr);
 	if (!ptr || (rows > 1 && (pitch < bytes || pitch > UINT64_MAX / rows)))
 		return UM_CUDA_INVALID_VALUE;
 	out->mem = m;
@@ -66,7 +72,7 @@ static int push(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_xfer 
 	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_KERNEL, .kernel = w});
 	if (err)
 		um_sim_walk_free(w);
-	*seq = sim->seq;
+	*seq = sim->node->seq;
 	return err;
 }
 
@@ -85,6 +91,9 @@ static struct um_sim_xfer *copy_make(const struct um_sim_copy *c, const struct e
 		return NULL;
 	x->copy = *c;
 	x->engine = to->on_device == from->on_device ? -1 : to->on_device ? UM_SIM_H2D : UM_SIM_D2H;
+	x->peer = to->on_device && from->on_device && to->sim != from->sim;
+	if (x->peer)
+		x->engine = UM_SIM_H2D;
 	x->host = !to->on_device && !from->on_device;
 	x->staged = pageable && !aside && !x->host;
 	x->real = to->real && from->real;
@@ -123,7 +132,7 @@ int um_sim_copy(struct um_gpu *gpu, um_stream stream, const struct um_sim_copy *
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
 	/* To pageable host memory, between host addresses, through a buffer: the call returns after the copy. */
 	wait = x->host || (!to.mem && from.on_device) || x->staged || (wait && x->engine >= 0);
-	if (wait && sim->lane) {
+	if (wait && sim->node->lane) {
 		free(x);
 		return um_sim_leave(sim, UM_CUDA_NOT_SUPPORTED);
 	}
@@ -198,8 +207,8 @@ static void fill(const struct um_sim_xfer *x)
 /* Has the program freed an end of the copy? */
 static int lost(struct um_sim *sim, const struct um_sim_xfer *x)
 {
-	return (x->to_ours && !um_sim_mem_find(sim, (uint64_t)(uintptr_t)x->copy.to)) ||
-	       (x->from_ours && !um_sim_mem_find(sim, (uint64_t)(uintptr_t)x->copy.from));
+	return (x->to_ours && !um_sim_mem_any(&sim, (uint64_t)(uintptr_t)x->copy.to)) ||
+	       (x->from_ours && !um_sim_mem_any(&sim, (uint64_t)(uintptr_t)x->copy.from));
 }
 
 static uint64_t at_rate(uint64_t bytes, double rate)
@@ -207,23 +216,45 @@ static uint64_t at_rate(uint64_t bytes, double rate)
 	return rate > 0 ? (uint64_t)((double)bytes * 1e9 / rate + 0.5) : 0;
 }
 
+/* The device of an end: managed memory is read and written by the one that copies. */
+static struct um_sim *device_of(struct um_sim *sim, const void *ptr)
+{
+	struct um_sim *of = sim;
+
+	if (!um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr))
+		um_sim_mem_any(&of, (uint64_t)(uintptr_t)ptr);
+	return of;
+}
+
+/* One half of a copy: over the link of the device at that end. Returns its end. */
+static uint64_t over_link(struct um_sim *sim, const struct um_sim_xfer *x, enum um_sim_engine_id id, uint64_t t)
+{
+	struct um_sim *of = device_of(sim, id == UM_SIM_H2D ? x->copy.to : x->copy.from);
+	uint64_t bytes = x->copy.bytes * x->copy.rows;
+	uint64_t work = at_rate(bytes, id == UM_SIM_H2D ? of->profile.h2d : of->profile.d2h);
+
+	*(id == UM_SIM_H2D ? &of->tally.copied_h2d : &of->tally.copied_d2h) += bytes;
+	return um_sim_engine_book(of, id, t, of->profile.o_seg + work * (x->staged ? STAGED : 1));
+}
+
 uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t remote_ns)
 {
 	const struct um_profile *p = &sim->profile;
-	uint64_t bytes = x->copy.bytes * x->copy.rows, work = p->o_seg;
+	uint64_t bytes = x->copy.bytes * x->copy.rows, work = p->o_seg, end;
 
 	if (lost(sim, x)) {
 		um_sim_log(sim, t, "illegal-address");
 		sim->error = UM_CUDA_ILLEGAL_ADDRESS;
 		return t;
 	}
-	sim->follow_ran |= x->real;
+	sim->node->follow_ran |= x->real;
 	if (x->real && x->size)
 		fill(x);
 	else if (x->real)
 		rows_copy(x->copy.to, x->copy.to_pitch, x->copy.from, x->copy.from_pitch, x->copy.bytes, x->copy.rows);
 	um_sim_log(sim, t, "%s %s %llu", x->size ? "fill" : "copy",
-		   x->engine == UM_SIM_H2D   ? "h2d"
+		   x->peer		     ? "peer"
+		   : x->engine == UM_SIM_H2D ? "h2d"
 		   : x->engine == UM_SIM_D2H ? "d2h"
 		   : x->host		     ? "h2h"
 					     : "d2d",
@@ -232,9 +263,10 @@ uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64
 		work += x->host ? at_rate(bytes, p->h2d) : at_rate(x->size ? bytes : 2 * bytes, p->mem_bandwidth);
 		return t + um_sim_later(work, remote_ns);
 	}
-	work += at_rate(bytes, x->engine == UM_SIM_H2D ? p->h2d : p->d2h) * (x->staged ? STAGED : 1);
-	*(x->engine == UM_SIM_H2D ? &sim->tally.copied_h2d : &sim->tally.copied_d2h) += bytes;
-	return um_sim_later(um_sim_engine_book(sim, (enum um_sim_engine_id)x->engine, t, work), t + remote_ns);
+	end = over_link(sim, x, (enum um_sim_engine_id)x->engine, t);
+	if (x->peer) /* both halves at once, piece by piece */
+		end = um_sim_later(end, over_link(sim, x, UM_SIM_D2H, t));
+	return um_sim_later(end, t + remote_ns);
 }
 
 void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,

@@ -43,7 +43,7 @@ static uint64_t subtract_own(struct um_sim *sim)
 {
 	uint64_t now = faults(RUSAGE_THREAD), n = now - mine;
 
-	sim->follow_faults += n;
+	sim->node->follow_faults += n;
 	mine = now;
 	return n;
 }
@@ -108,12 +108,18 @@ static uint32_t not_on_cpu(const struct um_sim_block *b)
 	return b->all & ~(b->cmap & ~b->disc);
 }
 
+/* On the device that has it. */
+static struct um_sim_block *block_at(struct um_sim *sim, struct um_sim_mem *m, uint32_t i)
+{
+	return um_sim_active(&sim, &m->block[i]);
+}
+
 static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t)
 {
 	uint32_t found[AT_ONCE];
 
 	for (uint32_t i = 0, n; i < m->n; i += n) {
-		for (n = 0; n < AT_ONCE && i + n < m->n && not_on_cpu(&m->block[i + n]); n++)
+		for (n = 0; n < AT_ONCE && i + n < m->n && not_on_cpu(block_at(sim, m, i + n)); n++)
 			;
 		if (!n) {
 			n = 1;
@@ -122,7 +128,7 @@ static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t
 		if (present(fd, m->addr + (uint64_t)i * UM_BLOCK_BYTES, n, found))
 			return -EIO;
 		for (uint32_t k = 0; k < n; k++)
-			serve(sim, &m->block[i + k], found[k] & not_on_cpu(&m->block[i + k]), t);
+			serve(sim, block_at(sim, m, i + k), found[k] & not_on_cpu(block_at(sim, m, i + k)), t);
 	}
 	return 0;
 }
@@ -135,12 +141,12 @@ static void drop(uint64_t *from, uint64_t *to)
 	*from = *to = 0;
 }
 
-static void forget_in(struct um_sim_mem *m, int all)
+static void forget_in(struct um_sim *sim, struct um_sim_mem *m, int all)
 {
 	uint64_t from = 0, to = 0;
 
 	for (uint32_t i = 0; i < m->n; i++) {
-		struct um_sim_block *b = &m->block[i];
+		struct um_sim_block *b = block_at(sim, m, i);
 		uint32_t gone = not_on_cpu(b) & (all ? UINT32_MAX : b->stale);
 		uint64_t base = m->addr + (uint64_t)i * UM_BLOCK_BYTES;
 
@@ -165,7 +171,7 @@ static void forget(struct um_sim *sim, int all)
 {
 	for (size_t i = 0; i < sim->mem.n; i++)
 		if (sim->mem.at[i]->kind == UM_SIM_MANAGED)
-			forget_in(sim->mem.at[i], all);
+			forget_in(sim, sim->mem.at[i], all);
 }
 
 void um_sim_cpu_access_serve(struct um_sim *sim, uint64_t *t)
@@ -175,14 +181,14 @@ void um_sim_cpu_access_serve(struct um_sim *sim, uint64_t *t)
 
 	if (!sim->follow)
 		return;
-	if (sim->follow_ran || sim->follow_stale) /* another thread's call is still in progress */
-		forget(sim, sim->follow_ran);
-	sim->follow_ran = sim->follow_stale = 0;
+	if (sim->node->follow_ran || sim->node->follow_stale) /* another thread's call is still in progress */
+		forget(sim, sim->node->follow_ran);
+	sim->node->follow_ran = sim->node->follow_stale = 0;
 	total = faults(RUSAGE_SELF);
 	mine = faults(RUSAGE_THREAD);
-	if (total == sim->follow_faults)
+	if (total == sim->node->follow_faults)
 		return;
-	sim->follow_faults = total;
+	sim->node->follow_faults = total;
 	fd = um_sim_entries_open();
 	for (size_t i = 0; fd >= 0 && i < sim->mem_order.n; i++)
 		if (sim->mem_order.at[i]->kind == UM_SIM_MANAGED && look_at(sim, sim->mem_order.at[i], fd, t))
@@ -200,9 +206,9 @@ void um_sim_cpu_access_rearm(struct um_sim *sim)
 		return;
 	/* Host code of a kernel faults like any other; its accesses are the device's. */
 	own = subtract_own(sim);
-	if (sim->follow_stale || (sim->follow_ran && own))
-		forget(sim, sim->follow_ran && own);
-	sim->follow_ran = sim->follow_stale = 0;
+	if (sim->node->follow_stale || (sim->node->follow_ran && own))
+		forget(sim, sim->node->follow_ran && own);
+	sim->node->follow_ran = sim->node->follow_stale = 0;
 }
 
 void um_sim_cpu_access_prepare(void *span, size_t bytes)

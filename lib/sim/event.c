@@ -102,8 +102,8 @@ int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
 	if (!e)
 		return UM_CUDA_INVALID_VALUE;
 	um_sim_enter_free(sim, "cudaEventSynchronize");
-	if (sim->lane)
-		return um_sim_leave(sim, is_done(e, sim->lane->at) ? UM_CUDA_OK : UM_CUDA_NOT_SUPPORTED);
+	if (sim->node->lane)
+		return um_sim_leave(sim, is_done(e, sim->node->lane->at) ? UM_CUDA_OK : UM_CUDA_NOT_SUPPORTED);
 	/* other streams and workers continue meanwhile, in order of time */
 	r = e->last;
 	if (r)
@@ -113,6 +113,8 @@ int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
 		if (!um_sim_progress(sim))
 			err = um_sim_deadlock(sim, sim->streams);
 	um_sim_waiter_remove(sim, &w);
+	if (r && r->done) /* by another device, perhaps */
+		sim->app = um_sim_later(sim->app, r->at);
 	if (r)
 		um_sim_record_put(r);
 	sim->app = um_sim_later(sim->app, sim->now);

@@ -138,6 +138,7 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 	if (gone)
 		um_sim_log_block(sim, t, "read-duplicate-invalidate", b, (uint64_t)um_sim_count(gone) * UM_SIM_PAGE);
 	b->cpu &= ~(write & dup);
+	um_sim_alone(sim, b, write & dup);
 	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->rw |= write;
 	um_sim_used(sim, b);
@@ -184,6 +185,7 @@ int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, const struct um_sim
 {
 	int err = UM_CUDA_OK;
 
+	um_sim_own(sim, b, t);
 	for (uint32_t rest = f->pages, piece; rest && !err; rest &= ~piece) {
 		uint32_t remote, local;
 

@@ -22,7 +22,7 @@ void um_sim_waiter_add(struct um_sim *sim, struct um_sim_waiter *w, enum um_sim_
 				    .waits = waits,
 				    .stream = stream,
 				    .record = record,
-				    .lane = sim->lane,
+				    .lane = sim->node->lane,
 				    .thread = um_sim_hazards_on(sim) ? syscall(SYS_gettid) : 0};
 	sim->waiters = w;
 	if (sim->opt.hazards.locks && !sim->holder && (waits == UM_SIM_WAITS_ROOM || waits == UM_SIM_WAITS_FINISHED))
@@ -38,7 +38,7 @@ void um_sim_waiter_remove(struct um_sim *sim, struct um_sim_waiter *w)
 	*at = w->next;
 	if (sim->holder == w)
 		sim->holder = NULL;
-	sim->changes++;
+	sim->node->changes++;
 	um_sim_notify(sim);
 }
 
@@ -52,7 +52,7 @@ void um_sim_enter_call(struct um_sim *sim, const char *call)
 	clock = um_sim_clock(sim);
 	if (sim->profile.serial_host && *clock >= sim->host_from && *clock < sim->host_until)
 		*clock = sim->host_until;
-	if (!sim->holder || sim->lane || sim->stepping)
+	if (!sim->holder || sim->node->lane || sim->node->stepping)
 		return;
 	um_sim_waiter_add(sim, &w, UM_SIM_WAITS_LOCK, NULL, NULL);
 	while (sim->holder)

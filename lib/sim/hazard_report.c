@@ -194,10 +194,10 @@ unsigned um_sim_hangs(struct um_gpu *gpu, char *text, size_t size)
 	struct um_sim *sim = um_sim_of(gpu);
 	unsigned n;
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->node->lock);
 	n = sim->hangs;
 	if (size)
 		snprintf(text, size, "%s", sim->hang.text);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 	return n;
 }

@@ -170,7 +170,7 @@ int um_sim_load_kernel(struct um_sim *sim, const char *name)
 	char *copy;
 	int err;
 
-	if (!sim->opt.hazards.lazy || sim->lane)
+	if (!sim->opt.hazards.lazy || sim->node->lane)
 		return UM_CUDA_OK;
 	name = name ? name : "";
 	for (size_t i = 0; i < sim->loaded.n; i++)

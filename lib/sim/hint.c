@@ -18,7 +18,7 @@ static void prefetch_map(struct um_sim *sim, struct um_sim_block *b, uint32_t pa
 	uint32_t fresh = pages & b->gpu & ~b->map;
 
 	um_sim_map(b, pages);
-	b->rw |= fresh & ~(b->read_mostly & b->cmap);
+	b->rw |= fresh & ~(b->read_mostly & (b->cmap | um_sim_elsewhere(sim, b)));
 	b->disc &= ~pages;
 	um_sim_block_changed(b);
 	um_sim_used(sim, b);
@@ -40,6 +40,8 @@ static int to_gpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_
 				*t += sim->profile.c_pf;
 			else if (pass == 1)
 				*t += sim->profile.c_pf_res;
+			if (missing)
+				um_sim_own(sim, b, t);
 			err = um_sim_to_gpu(sim, b, missing, UM_SIM_USER, NULL, t);
 			if (err)
 				return err;
@@ -56,15 +58,17 @@ static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim
 	uint32_t first = (uint32_t)(off / UM_BLOCK_BYTES), last = (uint32_t)((off + r->bytes - 1) / UM_BLOCK_BYTES);
 
 	for (uint32_t i = first; i <= last; i++) {
-		struct um_sim_block *b = &m->block[i];
+		struct um_sim *of = sim;
+		struct um_sim_block *b = um_sim_active(&of, &m->block[i]);
 		uint32_t pages = um_sim_pages_out(m, i, off, r->bytes);
 
 		*t += pages & ~b->cpu ? sim->profile.c_pf : sim->profile.c_pf_res;
-		um_sim_to_cpu(sim, b, pages, UM_SIM_USER, NULL, t);
+		um_sim_to_cpu(of, b, pages, UM_SIM_USER, NULL, t);
 		b->disc &= ~pages;
 	}
 	for (uint32_t i = first; i <= last; i++) {
-		struct um_sim_block *b = &m->block[i];
+		struct um_sim *of = sim;
+		struct um_sim_block *b = um_sim_active(&of, &m->block[i]);
 		uint32_t pages = um_sim_pages_out(m, i, off, r->bytes);
 
 		if (pages & ~b->cmap) {
@@ -129,17 +133,27 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 	uint32_t first = (uint32_t)(off / UM_BLOCK_BYTES), last = (uint32_t)((off + r->bytes - 1) / UM_BLOCK_BYTES);
 
 	for (uint32_t i = first; i <= last; i++) {
-		struct um_sim_block *b = &m->block[i];
+		struct um_sim *of = sim;
+		struct um_sim_block *b = um_sim_active(&of, &m->block[i]);
 		uint32_t pages = um_sim_pages_in(m, i, off, r->bytes);
 
-		if (pages && (b->chunk || b->cpu_chunk))
-			discard_block(sim, b, pages, unmap, t);
+		if (pages && (b->chunk || b->cpu_chunk)) {
+			um_sim_alone(of, b, pages);
+			discard_block(of, b, pages, unmap, t);
+		}
 	}
 	if (sim->opt.backed && sim->opt.poison) {
 		memset((void *)(uintptr_t)r->addr, 0xdb, r->bytes);
 		um_sim_check_wrote(m, r->addr, r->bytes);
-		sim->follow_ran = 1;
+		sim->node->follow_ran = 1;
 	}
+}
+
+static int prefetch_range(struct um_sim *sim, const struct um_sim_range *r, uint64_t *t, uint64_t *end)
+{
+	struct um_sim *to = sim->node->sim[r->device];
+
+	return to_gpu(to, um_sim_mem_find(to, r->addr), r, t, end);
 }
 
 /* Ranges one after the other. Ranges freed meanwhile are skipped. */
@@ -168,7 +182,7 @@ int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t,
 		if (r->to_cpu)
 			to_cpu(sim, m, r, &t);
 		else
-			err = to_gpu(sim, m, r, &t, end);
+			err = prefetch_range(sim, r, &t, end);
 	}
 	sim->readers_until = um_sim_later(sim->readers_until, t);
 	*cpu = t;
@@ -253,13 +267,14 @@ static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint 
 	return um_sim_leave(sim, err);
 }
 
-static int location(struct um_sim *sim, struct um_location to, int *to_cpu)
+static int location(struct um_sim *sim, struct um_location to, struct um_sim_range *r)
 {
-	if (to.type == UM_LOC_DEVICE && to.id != sim->gpu.caps.device)
+	if (to.type == UM_LOC_DEVICE && !um_sim_beside(sim, to.id))
 		return UM_CUDA_INVALID_DEVICE;
 	if (to.type != UM_LOC_DEVICE && to.type != UM_LOC_HOST && to.type != UM_LOC_HOST_NUMA)
 		return UM_CUDA_INVALID_VALUE;
-	*to_cpu = to.type != UM_LOC_DEVICE;
+	r->to_cpu = to.type != UM_LOC_DEVICE;
+	r->device = r->to_cpu ? 0 : (unsigned)to.id;
 	return UM_CUDA_OK;
 }
 
@@ -275,8 +290,8 @@ int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um
 		    um_stream stream)
 {
 	struct um_sim *sim = um_sim_of(gpu);
-	struct um_sim_range r = {(uint64_t)(uintptr_t)ptr, bytes, 0};
-	int err = flags ? UM_CUDA_INVALID_VALUE : location(sim, to, &r.to_cpu);
+	struct um_sim_range r = {(uint64_t)(uintptr_t)ptr, bytes, 0, 0};
+	int err = flags ? UM_CUDA_INVALID_VALUE : location(sim, to, &r);
 
 	if (err)
 		return refuse(sim, err);
@@ -302,7 +317,7 @@ static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, si
 	if (!range)
 		return refuse(sim, UM_CUDA_NO_MEMORY);
 	for (size_t i = 0; i < count && !err; i++) {
-		range[i] = (struct um_sim_range){(uint64_t)(uintptr_t)ptrs[i], sizes[i], 0};
+		range[i] = (struct um_sim_range){(uint64_t)(uintptr_t)ptrs[i], sizes[i], 0, 0};
 		if (!(kind & UM_SIM_PREFETCH))
 			continue;
 		if (at + 1 < n_locs && loc_idxs[at + 1] == i)
@@ -310,7 +325,7 @@ static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, si
 		if (at + 1 < n_locs && loc_idxs[at + 1] <= i)
 			err = UM_CUDA_INVALID_VALUE; /* not ascending */
 		else
-			err = location(sim, locs[at], &range[i].to_cpu);
+			err = location(sim, locs[at], &range[i]);
 	}
 	if (!err && n_locs && at + 1 < n_locs)
 		err = UM_CUDA_INVALID_VALUE; /* beyond count */

@@ -12,6 +12,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 {
 	uint32_t need;
 
+	b = um_sim_active(&sim, b);
 	um_sim_thrash_expire(sim, *t);
 	if (!b->gpu) /* its copy to the host may be in progress */
 		*t = um_sim_later(*t, b->tracker);
@@ -40,6 +41,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		if (write) { /* a written page has one copy */
 			uint32_t had = b->gpu;
 
+			um_sim_alone(sim, b, page);
 			um_sim_gpu_set(sim, b, b->gpu & ~page);
 			b->cro &= ~page;
 			b->disc &= ~page;

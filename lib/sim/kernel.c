@@ -428,7 +428,7 @@ static void run_host(struct um_sim *sim, const struct um_sim_walk *w)
 	struct um_sim_check check = {.n = w->n, .stray = w->stray, .arg = w->arg};
 	struct um_touch *touch = sim->check && w->stray ? calloc(w->n + 1, sizeof *touch) : NULL;
 
-	sim->follow_ran = 1;
+	sim->node->follow_ran = 1;
 	for (uint32_t i = 0; i < w->n && touch; i++) {
 		const struct operand *l = &w->operand[i];
 

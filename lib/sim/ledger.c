@@ -126,9 +126,11 @@ void um_sim_ledger_born(struct um_sim *sim, struct um_sim_mem *m)
 	if (!l)
 		return;
 	kind = &l->kind[m->kind];
-	kind->n++;
-	kind->bytes += m->bytes;
-	kind->peak_bytes = um_sim_later(kind->peak_bytes, kind->bytes);
+	if (!m->borrowed) { /* counted where it was allocated */
+		kind->n++;
+		kind->bytes += m->bytes;
+		kind->peak_bytes = um_sim_later(kind->peak_bytes, kind->bytes);
+	}
 	m->row = 0;
 	if (m->kind == UM_SIM_MANAGED && l->memory.n <= MEMORY_MAX &&
 	    !um_vec_push(&l->memory, ((struct um_ledger_memory){.serial = m->serial, .alive = 1, .bytes = m->bytes})))
@@ -139,7 +141,8 @@ void um_sim_ledger_gone(struct um_sim *sim, const struct um_sim_mem *m)
 {
 	if (!sim->ledger)
 		return;
-	sim->ledger->kind[m->kind].bytes -= m->bytes;
+	if (!m->borrowed)
+		sim->ledger->kind[m->kind].bytes -= m->bytes;
 	sim->ledger->memory.at[m->row].alive = 0;
 }
 
@@ -166,11 +169,11 @@ void um_sim_ledger_name(struct um_gpu *gpu, const void *at, const char *name)
 
 	if (!sim->ledger)
 		return;
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->node->lock);
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)at);
 	if (m && m->row)
 		add_name(&sim->ledger->memory.at[m->row], name);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 }
 
 static struct um_ledger_memory *row_of(struct um_sim *sim, const struct um_sim_mem *m)
@@ -216,16 +219,16 @@ int um_sim_ledger_show(struct um_gpu *gpu,
 		return -ENOENT;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_S;
-	if (pthread_mutex_timedlock(&sim->lock, &until))
+	if (pthread_mutex_timedlock(&sim->node->lock, &until))
 		return -EBUSY;
 	/* A program may end inside the host code of a kernel: then nothing more happens. */
-	inside = sim->stepping || sim->lane;
+	inside = sim->node->stepping || sim->node->lane;
 	if (!inside)
 		um_sim_enter(sim);
 	um_sim_tally_at(sim, sim->now, &tally);
 	fn(user, &tally, sim->ledger);
 	if (!inside)
 		um_sim_leave(sim, UM_CUDA_OK);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 	return 0;
 }

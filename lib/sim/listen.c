@@ -31,7 +31,7 @@ uint64_t um_sim_room(struct um_gpu *gpu)
 int um_sim_pull(struct um_gpu *gpu, uint64_t addr, uint64_t after, uint64_t *end)
 {
 	struct um_sim *sim = um_sim_of(gpu);
-	struct um_sim_range r = {addr, 1, 0};
+	struct um_sim_range r = {addr, 1, 0, um_sim_device(sim)};
 	struct um_sim_hint h = {UM_SIM_PREFETCH, 1, &r};
 	struct um_sim_mem *m;
 	uint64_t *clock, off;

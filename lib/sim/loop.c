@@ -15,6 +15,7 @@
 
 /* The next event of a stream or a worker. */
 struct next {
+	struct um_sim *sim;
 	struct um_sim_stream *stream;
 	struct um_sim_lane *lane;
 	uint64_t at, seq;
@@ -93,7 +94,7 @@ static void poke_watchers(struct um_sim *sim, uint64_t t)
 			continue;
 		l->state = UM_SIM_READY;
 		l->at = um_sim_later(l->at, t);
-		l->seq = ++sim->seq;
+		l->seq = ++sim->node->seq;
 	}
 }
 
@@ -162,11 +163,11 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 	l->state = UM_SIM_STEPPING;
 	l->poked = 0;
 	l->at = t;
-	assert(!sim->lane);
-	sim->lane = l;
+	assert(!sim->node->lane);
+	sim->node->lane = l;
 	step = l->worker->step(l->worker->arg);
-	sim->lane = NULL;
-	l->seq = ++sim->seq;
+	sim->node->lane = NULL;
+	l->seq = ++sim->node->seq;
 	switch (step.kind) {
 	case UM_STEP_AGAIN:
 		l->state = UM_SIM_READY;
@@ -194,31 +195,41 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 	}
 }
 
-int um_sim_process_event(struct um_sim *sim, uint64_t limit)
+/* The device's next event, if it is earlier than `best`. */
+static void find_next(struct um_sim *sim, struct next *best)
 {
-	struct next best = {NULL, NULL, UM_SIM_FOREVER, 0};
-
 	um_sim_lanes_resume(sim);
 	for (struct um_sim_stream *s = sim->streams; s; s = s->next) {
 		uint64_t at = stream_due(sim, s);
 
-		if (at < best.at || (at == best.at && at != UM_SIM_FOREVER && um_sim_head(s)->seq < best.seq))
-			best = (struct next){s, NULL, at, um_sim_head(s)->seq};
+		if (at < best->at || (at == best->at && at != UM_SIM_FOREVER && um_sim_head(s)->seq < best->seq))
+			*best = (struct next){sim, s, NULL, at, um_sim_head(s)->seq};
 	}
 	for (struct um_sim_lane *l = sim->lanes; l; l = l->next) {
 		uint64_t at = lane_due(sim, l);
 
-		if (at < best.at || (at == best.at && at != UM_SIM_FOREVER && l->seq < best.seq))
-			best = (struct next){NULL, l, at, l->seq};
+		if (at < best->at || (at == best->at && at != UM_SIM_FOREVER && l->seq < best->seq))
+			*best = (struct next){sim, NULL, l, at, l->seq};
 	}
+}
+
+int um_sim_process_event(struct um_sim *sim, uint64_t limit)
+{
+	const struct um_sim_node *node = sim->node;
+	struct next best = {NULL, NULL, NULL, UM_SIM_FOREVER, 0};
+
+	for (unsigned d = 0; d < node->n; d++)
+		if (node->sim[d])
+			find_next(node->sim[d], &best);
 	if (best.at == UM_SIM_FOREVER || best.at > limit)
 		return 0;
+	sim = best.sim;
 	sim->now = um_sim_later(sim->now, best.at);
-	sim->changes++;
+	sim->node->changes++;
 	if (best.stream) {
-		sim->stepping++;
+		sim->node->stepping++;
 		stream_step(sim, best.stream, best.at);
-		sim->stepping--;
+		sim->node->stepping--;
 	} else {
 		lane_step(sim, best.lane, best.at);
 	}
@@ -248,8 +259,9 @@ void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 
 void um_sim_enter(struct um_sim *sim)
 {
-	pthread_mutex_lock(&sim->lock);
-	if (!sim->lane) {
+	pthread_mutex_lock(&sim->node->lock);
+	if (!sim->node->lane) {
+		um_sim_carry_in(sim);
 		um_sim_cpu_access_serve(sim, &sim->app);
 		run_until(sim, sim->app);
 	}
@@ -257,12 +269,13 @@ void um_sim_enter(struct um_sim *sim)
 
 int um_sim_leave(struct um_sim *sim, int error)
 {
-	if (!sim->lane) {
+	if (!sim->node->lane) {
 		run_until(sim, sim->app);
 		um_sim_cpu_access_rearm(sim);
+		um_sim_carry_out(sim);
 	}
 	um_sim_notify(sim);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 	return error;
 }
 
@@ -276,20 +289,32 @@ int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s)
 	return UM_CUDA_LAUNCH_TIMEOUT;
 }
 
+/* May an event, of this device or one that it waits for, still come? */
+static int unfinished(struct um_sim *sim)
+{
+	struct next own = {NULL, NULL, NULL, UM_SIM_FOREVER, 0};
+
+	find_next(sim, &own);
+	for (const struct um_sim_stream *s = sim->streams; s && !own.sim; s = s->next)
+		if (um_sim_head(s))
+			return 1;
+	return own.sim != NULL;
+}
+
 int um_sim_finish(struct um_sim *sim)
 {
 	struct um_sim_stream *stuck = NULL;
 	uint64_t end;
 
-	if (sim->lane) { /* a worker cannot wait: only finished work counts */
+	if (sim->node->lane) { /* a worker cannot wait: only finished work counts */
 		for (struct um_sim_stream *s = sim->streams; s; s = s->next)
-			if (um_sim_head(s) || s->ready > sim->lane->at)
+			if (um_sim_head(s) || s->ready > sim->node->lane->at)
 				return UM_CUDA_NOT_SUPPORTED;
 		return sim->error;
 	}
 	/* Sleeping workers stay asleep; waits that cannot end are left. */
 	do {
-		while (um_sim_process_event(sim, UM_SIM_FOREVER))
+		while (unfinished(sim) && um_sim_process_event(sim, UM_SIM_FOREVER))
 			;
 		stuck = NULL;
 		for (struct um_sim_stream *s = sim->streams; s && !stuck; s = s->next)
@@ -317,7 +342,7 @@ int um_sim_worker_start(struct um_gpu *gpu, struct um_worker *worker)
 	l->worker = worker;
 	l->state = UM_SIM_READY;
 	l->at = *um_sim_clock(sim);
-	l->seq = ++sim->seq;
+	l->seq = ++sim->node->seq;
 	worker->impl = l;
 	while (*at)
 		at = &(*at)->next;
@@ -334,10 +359,10 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 		return;
 	um_sim_enter(sim);
 	/* A worker that waits for an event that never completes is stopped in that state. */
-	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_WATCHING && l->state != UM_SIM_STOPPED &&
-	       um_sim_process_event(sim, UM_SIM_FOREVER))
+	while (!sim->node->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_WATCHING &&
+	       l->state != UM_SIM_STOPPED && um_sim_process_event(sim, UM_SIM_FOREVER))
 		;
-	if (!sim->lane)
+	if (!sim->node->lane)
 		sim->app = um_sim_later(um_sim_later(sim->app, sim->now), l->at);
 	while (*at != l)
 		at = &(*at)->next;
@@ -355,17 +380,17 @@ void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_lane *l;
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->node->lock);
 	l = worker->impl;
 	if (l && (l->state == UM_SIM_ASLEEP || l->state == UM_SIM_WATCHING)) {
 		l->state = UM_SIM_READY;
 		/* A callback from the device pokes at the device's time. */
-		l->at = um_sim_later(l->at, sim->stepping ? sim->now : *um_sim_clock(sim));
-		l->seq = ++sim->seq;
+		l->at = um_sim_later(l->at, sim->node->stepping ? sim->now : *um_sim_clock(sim));
+		l->seq = ++sim->node->seq;
 	} else if (l && l->state == UM_SIM_STEPPING) {
 		l->poked = 1;
 	}
-	sim->changes++;
+	sim->node->changes++;
 	um_sim_notify(sim);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 }

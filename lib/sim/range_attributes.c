@@ -9,10 +9,34 @@
 #define ON_CPU (-1)
 #define NOT_ALIKE (-2)
 
-/* The common location of all pages: the GPU, the host, or none. */
-static int place(uint32_t all, uint32_t gpu, uint32_t cpu)
+/* The block on a device, or NULL. */
+static struct um_sim_block *block_on(const struct um_sim *sim, struct um_sim_block *b, unsigned device)
 {
-	return !(all & ~gpu) ? 0 : !(all & ~cpu) ? ON_CPU : NOT_ALIKE;
+	const struct um_sim_share *share = b->mem->share;
+
+	if (!share)
+		return device == um_sim_device(sim) ? b : NULL;
+	return share->twin[device] ? &share->twin[device]->block[b - b->mem->block] : NULL;
+}
+
+/* Of pages of a block. The host's part of the state is the same on all devices, but for prefetches. */
+static struct um_sim_range_attributes of_block(const struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
+{
+	struct um_sim_range_attributes out = {.read_mostly = !(pages & ~b->read_mostly),
+					      .preferred = pages & ~b->pref_cpu ? NOT_ALIKE : ON_CPU,
+					      .prefetched = NOT_ALIKE,
+					      .accessed_cpu = !(pages & ~b->accessed_cpu)};
+
+	for (unsigned d = 0; d < sim->node->n; d++) {
+		const struct um_sim_block *o = block_on(sim, b, d);
+
+		if (!o)
+			continue;
+		out.preferred = pages & ~o->pref_gpu ? out.preferred : (int)d;
+		out.prefetched = !(pages & ~o->sent_gpu) ? (int)d : !(pages & ~o->sent_cpu) ? ON_CPU : out.prefetched;
+		out.accessed_gpu |= pages & ~o->accessed_by ? 0 : 1u << d;
+	}
+	return out;
 }
 
 static int both(int a, int b)
@@ -27,10 +51,15 @@ void um_sim_record_prefetch(struct um_sim *sim, const struct um_sim_range *r)
 
 	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES); i <= (off + r->bytes - 1) / UM_BLOCK_BYTES; i++) {
 		uint32_t pages = um_sim_pages_out(m, i, off, r->bytes);
-		struct um_sim_block *b = &m->block[i];
 
-		*(r->to_cpu ? &b->sent_cpu : &b->sent_gpu) |= pages;
-		*(r->to_cpu ? &b->sent_gpu : &b->sent_cpu) &= ~pages;
+		for (unsigned d = 0; d < sim->node->n; d++) {
+			struct um_sim_block *b = block_on(sim, &m->block[i], d);
+
+			if (!b)
+				continue;
+			b->sent_cpu = r->to_cpu ? b->sent_cpu | pages : b->sent_cpu & ~pages;
+			b->sent_gpu = !r->to_cpu && r->device == d ? b->sent_gpu | pages : b->sent_gpu & ~pages;
+		}
 	}
 }
 
@@ -48,13 +77,7 @@ int um_sim_range_attributes(struct um_gpu *gpu, const void *ptr, uint64_t bytes,
 	off = addr - m->addr;
 	first = (uint32_t)(off / UM_BLOCK_BYTES);
 	for (uint32_t i = first; i <= (off + bytes - 1) / UM_BLOCK_BYTES; i++) {
-		const struct um_sim_block *b = &m->block[i];
-		uint32_t pages = um_sim_pages_out(m, i, off, bytes);
-		struct um_sim_range_attributes t = {.read_mostly = !(pages & ~b->read_mostly),
-						    .preferred = place(pages, b->pref_gpu, b->pref_cpu),
-						    .prefetched = place(pages, b->sent_gpu, b->sent_cpu),
-						    .accessed_gpu = !(pages & ~b->accessed_by),
-						    .accessed_cpu = !(pages & ~b->accessed_cpu)};
+		struct um_sim_range_attributes t = of_block(sim, &m->block[i], um_sim_pages_out(m, i, off, bytes));
 
 		if (i == first) {
 			*out = t;

@@ -77,7 +77,7 @@ void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	b->stale |= b->cmap & pages;
-	sim->follow_stale |= b->stale != 0;
+	sim->node->follow_stale |= b->stale != 0;
 	b->cmap &= ~pages;
 	b->cro &= ~pages;
 }
@@ -200,6 +200,11 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 			   b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
 }
 
+static int is_active(struct um_sim *sim, struct um_sim_block *b)
+{
+	return um_sim_active(&sim, b) == b;
+}
+
 /* Evicts the chunk of `v` to the host and detaches it. */
 static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint64_t *ready)
 {
@@ -209,7 +214,7 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	um_sim_log_block(sim, *t, "evict", v, (uint64_t)um_sim_count(v->gpu) * UM_SIM_PAGE);
 	sim->tally.evictions++;
 	um_sim_ledger_evicted(sim, v->mem);
-	if (place)
+	if (place && is_active(sim, v)) /* of a duplicate, the host has the content */
 		host_chunk(sim, v, v->disc || (v->gpu | v->cpu) != v->all, t);
 	copy(sim, v, UM_SIM_D2H, moved, UM_SIM_EVICTION, NULL, t);
 	*ready = v->tracker;

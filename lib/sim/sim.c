@@ -22,6 +22,7 @@ static void sim_close(struct um_gpu *gpu)
 
 	if (!gpu)
 		return;
+	pthread_mutex_lock(&sim->node->lock); /* other devices may be in use */
 	for (struct um_sim_lane *l = sim->lanes, *next; l; l = next) {
 		next = l->next;
 		l->worker->impl = NULL;
@@ -33,6 +34,8 @@ static void sim_close(struct um_gpu *gpu)
 		next = s->next;
 		um_sim_stream_end(s);
 	}
+	sim->lanes = NULL;
+	sim->streams = NULL;
 	while (sim->mem.n)
 		um_sim_mem_release(sim, sim->mem.at[sim->mem.n - 1]);
 	um_vec_fini(&sim->mem);
@@ -41,8 +44,7 @@ static void sim_close(struct um_gpu *gpu)
 	um_vec_fini(&sim->pins);
 	for (int i = 0; i < UM_SIM_ENGINES; i++)
 		um_vec_fini(&sim->engine[i].busy);
-	pthread_cond_destroy(&sim->changed);
-	pthread_mutex_destroy(&sim->lock);
+	um_sim_node_leave(sim);
 	um_sim_ledger_free(sim->ledger);
 	um_sim_hazards_close(sim);
 	free(sim);
@@ -101,19 +103,6 @@ static int is_valid(const struct um_profile *p, uint64_t capacity)
 	       p->duplex_evict <= 1;
 }
 
-static int lock_init(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-	int err;
-
-	if (pthread_mutexattr_init(&attr))
-		return -ENOMEM;
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	err = pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return err ? -ENOMEM : 0;
-}
-
 int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 {
 	const struct um_profile *p = options ? options->profile : NULL;
@@ -126,16 +115,12 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim = calloc(1, sizeof *sim);
 	if (!sim)
 		return -ENOMEM;
-	if (lock_init(&sim->lock))
-		goto free_sim;
-	if (pthread_cond_init(&sim->changed, NULL))
-		goto destroy_lock;
+	sim->opt = *options;
 	if (options->ledger) {
 		sim->ledger = um_sim_ledger_new();
 		if (!sim->ledger)
-			goto destroy_cond;
+			goto free_sim;
 	}
-	sim->opt = *options;
 	err = um_sim_hazards_open(sim);
 	if (err)
 		goto free_ledger;
@@ -157,17 +142,18 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 					     .virtual_time = 1,
 					     .capacity = sim->chunks * UM_BLOCK_BYTES};
 	memcpy(sim->gpu.caps.name, p->name, sizeof sim->gpu.caps.name);
+	err = um_sim_node_join(sim, options->beside);
+	if (err)
+		goto end_stream;
 	*out = &sim->gpu;
 	return 0;
 
+end_stream:
+	um_sim_stream_end(sim->streams);
 close_hazards:
 	um_sim_hazards_close(sim);
 free_ledger:
 	um_sim_ledger_free(sim->ledger);
-destroy_cond:
-	pthread_cond_destroy(&sim->changed);
-destroy_lock:
-	pthread_mutex_destroy(&sim->lock);
 free_sim:
 	free(sim);
 	return err;
@@ -243,9 +229,9 @@ uint64_t um_sim_now(struct um_gpu *gpu)
 	struct um_sim *sim = um_sim_of(gpu);
 	uint64_t t;
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->node->lock);
 	t = *um_sim_clock(sim);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 	return t;
 }
 

@@ -11,6 +11,11 @@
  * cost it nothing until a stream holds UM_SIM_QUEUE commands, then the launch waits for room as with a real launch
  * queue. Calls that the driver serves on the calling thread (hints, frees) cost it their time. Library workers have a
  * clock each.
+ *
+ * Several devices of a process have one lock and one event loop, and managed and pinned memory in common. Each has a
+ * clock of the program's, so that threads with a device each do not wait for one another; a thread that goes on to
+ * another device takes its time along. No device reaches the memory of another: a block that another one has goes to
+ * the host as a whole before it is used, and a copy between devices passes through the host.
  */
 #ifndef UM_SIM_SIM_H
 #define UM_SIM_SIM_H
@@ -21,6 +26,7 @@
 #include "model/tally.h"
 
 #define UM_SIM_QUEUE 1024
+#define UM_SIM_DEVICES_MAX 16 /* of a process */
 
 #define UM_SIM_QUEUES_DEFAULT 8 /* as on a GPU without CUDA_DEVICE_MAX_CONNECTIONS */
 #define UM_SIM_QUEUES_MOST 32
@@ -65,6 +71,10 @@ struct um_sim_options {
 	unsigned timeout_ms; /* real time that a blocking call without a possible end waits for other threads to
 			         enqueue work; 0: it fails at once with UM_CUDA_LAUNCH_TIMEOUT */
 	uint64_t query_ns; /* cost of a query that returns "not ready", so that polling advances time */
+	struct um_gpu
+		*beside; /* one more device of the process that this one belongs to, which has no memory yet; NULL:
+				  the first of another process */
+	unsigned link; /* devices of a process with the same number share the link of the first of them; 0: its own */
 	struct um_sim_hazards hazards;
 };
 
@@ -124,14 +134,16 @@ struct um_sim_memory {
 	enum um_sim_kind kind;
 	uint32_t serial; /* unique */
 	uint64_t addr, bytes; /* of the allocation */
+	int device; /* that allocated it */
 };
 
-/* The allocation of an address: 0, or -ENOENT if it is not the device's. */
+/* The allocation of an address: 0, or -ENOENT if it is not memory of the process's devices. */
 int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out);
 
-/* Attributes of a managed range. Locations: 0 the device, -1 the host, -2 none or mixed. */
+/* Attributes of a managed range. Locations: a device's ordinal, -1 the host, -2 none or mixed. */
 struct um_sim_range_attributes {
-	int read_mostly, accessed_gpu, accessed_cpu; /* for the whole range */
+	int read_mostly, accessed_cpu; /* for the whole range */
+	uint32_t accessed_gpu; /* likewise: a bit per device */
 	int preferred, prefetched;
 };
 

@@ -17,6 +17,7 @@
 #define UM_SIM_STATE_H
 
 #include "base/vec.h"
+#include "sim/node.h"
 #include "sim/sim.h"
 #include "sim/thrash.h"
 
@@ -30,6 +31,7 @@
 #define UM_SIM_HANG_TEXT 1500
 
 struct um_sim;
+struct um_sim_share;
 struct um_sim_mem;
 struct um_ledger; /* ledger.h */
 
@@ -91,6 +93,8 @@ struct um_sim_mem {
 	struct um_sim_block *block;
 	uint64_t *seen; /* a hash of each system page, when it was last known; NULL: kernels are not checked */
 	uint64_t *odd; /* a bit per block: not completely mapped and writable on the GPU, or late */
+	struct um_sim_share *share; /* NULL: of this device alone */
+	int borrowed; /* `span` and `seen` are those of its twin on the device that allocated it */
 };
 
 struct um_sim_ring { /* a list of chunks in order of last service */
@@ -105,7 +109,7 @@ struct um_sim_span {
 enum um_sim_engine_id { UM_SIM_H2D, UM_SIM_D2H, UM_SIM_MEMSET, UM_SIM_ENGINES };
 
 struct um_sim_engine {
-	uint64_t free_at; /* ns */
+	uint64_t free_at; /* ns; other devices of the link move it on */
 	UM_VEC(struct um_sim_span) busy; /* copies booked, ascending, disjoint */
 	size_t first; /* spans before it have ended */
 };
@@ -227,6 +231,7 @@ enum um_sim_hint_kind { UM_SIM_PREFETCH = 1, UM_SIM_DISCARD = 2, UM_SIM_RENEW = 
 struct um_sim_range {
 	uint64_t addr, bytes;
 	int to_cpu;
+	unsigned device; /* else */
 };
 
 struct um_sim_hint {
@@ -239,25 +244,19 @@ struct um_sim_hint {
 
 struct um_sim {
 	struct um_gpu gpu; /* first */
-	pthread_mutex_t lock; /* recursive: workers call from inside the loop */
-	pthread_cond_t changed; /* signalled when something was enqueued, or happened */
-	unsigned waiting; /* threads that wait for news */
-	uint64_t changes; /* number of signals */
+	struct um_sim_node *node;
 	struct um_profile profile;
 	struct um_sim_options opt;
 	uint64_t kappa, kappa_evict; /* millionths */
 
 	uint64_t now; /* ns: all earlier events have happened */
 	uint64_t app; /* ns: the program's clock */
-	uint64_t seq;
-	struct um_sim_lane *lane; /* the worker whose step() is running; NULL: the program calls */
 	struct um_sim_lane *lanes;
 	struct um_sim_stream *next_op; /* the stream with the latest announcement, while it exists; or NULL */
 	struct um_sim_stream *streams; /* the first is the default stream */
 	uint64_t destroyed_until; /* ns: end of destroyed streams' work */
 	uint64_t destroyed_order; /* the same for those that the default stream is ordered with */
 	uint32_t stream_serial;
-	int stepping; /* a stream's command is taking effect: host code may run */
 
 	uint64_t *hardware; /* [queues] ns: when its last command began; NULL: no hardware queues */
 	struct um_sim_waiter *waiters; /* the latest first */
@@ -276,7 +275,6 @@ struct um_sim {
 
 	UM_VEC(struct um_sim_mem *) mem; /* by address */
 	UM_VEC(struct um_sim_mem *) mem_order; /* by serial */
-	uint32_t mem_serial;
 	uint64_t chunks, chunks_free; /* all root chunks, and the free ones */
 	struct um_sim_ring list[UM_SIM_USED + 1];
 	uint64_t resident; /* blocks with a page on the GPU */
@@ -294,9 +292,6 @@ struct um_sim {
 
 	int follow; /* CPU accesses are detected: cpu_access.c */
 	int check; /* kernels are compared with their declared ranges: check.c */
-	int follow_stale; /* some block has stale pages */
-	int follow_ran; /* host code touched managed memory in the device's name */
-	uint64_t follow_faults; /* page faults of the process at the last look */
 
 	struct um_ledger *ledger; /* or NULL */
 	uint64_t correlation; /* of the last call reported to the watcher */
@@ -333,7 +328,12 @@ static inline struct um_sim_cmd *um_sim_head(const struct um_sim_stream *s)
 /* The clock of the caller. */
 static inline uint64_t *um_sim_clock(struct um_sim *sim)
 {
-	return sim->lane ? &sim->lane->at : &sim->app;
+	return sim->node->lane ? &sim->node->lane->at : &sim->app;
+}
+
+static inline unsigned um_sim_device(const struct um_sim *sim)
+{
+	return (unsigned)sim->gpu.caps.device;
 }
 
 /* engine.c: books a copy or memset; returns its end. */

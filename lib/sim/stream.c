@@ -97,19 +97,19 @@ static int make_room(struct um_sim *sim, struct um_sim_stream *s)
 int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_cmd *cmd)
 {
 	struct um_sim_cmd c = *cmd;
-	int err = sim->lane ? UM_CUDA_OK : make_room(sim, s);
+	int err = sim->node->lane ? UM_CUDA_OK : make_room(sim, s);
 
 	if (err)
 		return err;
 	if (c.kind == UM_SIM_CMD_HINT || c.kind == UM_SIM_CMD_KERNEL || c.kind == UM_SIM_CMD_CALL)
 		s->hinted = c.kind == UM_SIM_CMD_HINT;
-	c.seq = ++sim->seq;
+	c.seq = ++sim->node->seq;
 	c.at = *um_sim_clock(sim);
-	sim->changes++;
+	sim->node->changes++;
 	if (um_vec_push(&s->queue, c))
 		return UM_CUDA_NO_MEMORY;
-	if (sim->lane)
-		um_sim_lane_fill(sim, sim->lane, s);
+	if (sim->node->lane)
+		um_sim_lane_fill(sim, sim->node->lane, s);
 	return UM_CUDA_OK;
 }
 
@@ -179,9 +179,9 @@ int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream)
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_HANDLE);
 	/* A worker must not block here: it returns UM_STEP_WAIT instead. */
-	if (sim->lane)
-		return um_sim_leave(sim, um_sim_busy(sim, s, sim->lane->at) ? UM_CUDA_NOT_SUPPORTED : UM_CUDA_OK);
-	return um_sim_leave(sim, um_sim_stream_await(sim, s, sim->seq));
+	if (sim->node->lane)
+		return um_sim_leave(sim, um_sim_busy(sim, s, sim->node->lane->at) ? UM_CUDA_NOT_SUPPORTED : UM_CUDA_OK);
+	return um_sim_leave(sim, um_sim_stream_await(sim, s, sim->node->seq));
 }
 
 int um_sim_stream_query(struct um_gpu *gpu, um_stream stream)

@@ -12,28 +12,28 @@
 
 void um_sim_notify(struct um_sim *sim)
 {
-	if (sim->waiting)
-		pthread_cond_broadcast(&sim->changed);
+	if (sim->node->waiting)
+		pthread_cond_broadcast(&sim->node->changed);
 }
 
 int um_sim_progress(struct um_sim *sim)
 {
-	uint64_t seen = sim->changes, t, end;
+	uint64_t seen = sim->node->changes, t, end;
 	int changed = um_sim_process_event(sim, UM_SIM_FOREVER);
 
-	if (changed || !sim->opt.timeout_ms || sim->lane)
+	if (changed || !sim->opt.timeout_ms || sim->node->lane)
 		return changed;
 	t = um_clock_ns(CLOCK_REALTIME);
 	end = t + sim->opt.timeout_ms * (uint64_t)1000000;
-	sim->waiting++;
+	sim->node->waiting++;
 	while (t < end && !changed) {
 		struct timespec slice = {(time_t)((t + SLICE_NS) / 1000000000), (long)((t + SLICE_NS) % 1000000000)};
 
-		pthread_cond_timedwait(&sim->changed, &sim->lock, &slice);
-		changed = sim->changes != seen || um_sim_process_event(sim, UM_SIM_FOREVER);
+		pthread_cond_timedwait(&sim->node->changed, &sim->node->lock, &slice);
+		changed = sim->node->changes != seen || um_sim_process_event(sim, UM_SIM_FOREVER);
 		t = um_clock_ns(CLOCK_REALTIME);
 	}
-	sim->waiting--;
+	sim->node->waiting--;
 	return changed;
 }
 
@@ -55,9 +55,9 @@ int um_sim_worker_wait(struct um_gpu *gpu, int (*done)(void *arg), void *arg)
 
 	um_sim_enter(sim);
 	begin = sim->app;
-	while (!done(arg) && !sim->lane && (can = um_sim_progress(sim)))
+	while (!done(arg) && !sim->node->lane && (can = um_sim_progress(sim)))
 		;
-	if (!sim->lane) {
+	if (!sim->node->lane) {
 		sim->app = um_sim_later(sim->app, sim->now);
 		gate(sim, begin);
 	}

@@ -32,9 +32,9 @@ static uint64_t thread_of(const struct um_sim *sim)
 {
 	uint64_t n = APP_THREAD;
 
-	for (const struct um_sim_lane *l = sim->lanes; sim->lane && l; l = l->next) {
+	for (const struct um_sim_lane *l = sim->lanes; sim->node->lane && l; l = l->next) {
 		n++;
-		if (l == sim->lane)
+		if (l == sim->node->lane)
 			return n;
 	}
 	return n;
@@ -188,9 +188,9 @@ uint64_t um_sim_watch_tick(struct um_gpu *gpu)
 	struct um_sim *sim = um_sim_of(gpu);
 	uint64_t t;
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->node->lock);
 	t = (*um_sim_clock(sim))++;
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 	return t;
 }
 
@@ -200,10 +200,10 @@ uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr)
 	const struct um_sim_mem *m;
 	uint64_t reported = 0;
 
-	pthread_mutex_lock(&sim->lock);
+	pthread_mutex_lock(&sim->node->lock);
 	m = um_sim_mem_find(sim, addr);
 	if (m && (m->kind == UM_SIM_MANAGED || m->kind == UM_SIM_DEVICE))
 		reported = m->watch_addr + (addr - m->addr);
-	pthread_mutex_unlock(&sim->lock);
+	pthread_mutex_unlock(&sim->node->lock);
 	return reported;
 }

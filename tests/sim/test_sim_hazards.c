@@ -229,9 +229,9 @@ static void await_waiter(void)
 
 	while (!there) {
 		nanosleep(&nap, NULL);
-		pthread_mutex_lock(&um_sim_of(gpu)->lock);
+		pthread_mutex_lock(&um_sim_of(gpu)->node->lock);
 		there = um_sim_of(gpu)->waiters != NULL;
-		pthread_mutex_unlock(&um_sim_of(gpu)->lock);
+		pthread_mutex_unlock(&um_sim_of(gpu)->node->lock);
 	}
 }
 

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise dryrun --devices: programs of one process that use several devices, with and without umadvise run.
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${SANITIZE=}"
+. "$top_srcdir/tests/tap.sh"
+
+[ -e "$top_builddir/standin/libcuda.so.1" ] || skip_all "the stand-in driver was not built"
+# shellcheck disable=SC2086 # CC and flags are lists
+$CC $SANITIZE -std=c11 -D_GNU_SOURCE -I"$top_srcdir/include" -o "$tmp/app" \
+	"$top_srcdir/tests/standin/devices_app.c" -ldl -lpthread || skip_all "no program can be built"
+app=$tmp/app
+
+dryrun() { "$UMADVISE" dryrun -o "$tmp/r" "$@"; }
+json() { dryrun --format json "$@"; }
+figures() { # KEY: of each device
+	sed -n "s/^ \{1,3\}\"$1\": \"\\{0,1\\}\\([^\",]*\\)\"\\{0,1\\},\\{0,1\\}\$/\\1/p" "$tmp/r" | paste -sd ' '
+}
+
+# --- devices ---------------------------------------------------------------------------------------------------------
+
+is "$(dryrun --devices 3 --budget 64MiB "$app" facts)" \
+	"000 0000:01:00.0 bus 1 uuid v1000 peer 0 free 64
+111 0000:02:00.0 bus 2 uuid v1001 peer 0 free 64
+222 0000:03:00.0 bus 3 uuid v1002 peer 0 free 64" "three devices differ, and each has its memory"
+is "$(UMADVISE_DRYRUN_DEVICES=2 LD_LIBRARY_PATH=$(cd "$top_builddir/standin" && pwd) "$app" facts | wc -l)" 2 \
+	"without the tool a variable sets their number"
+is "$(json --devices 2 "$app" share)" "managed 63
+copied 127 on 1" "devices use managed memory in turn, and copy between them"
+is "$(figures device)" "0 1" "the report has both"
+is "$(figures copied_d2h_bytes)/$(figures copied_h2d_bytes)" "2097152 2097152/2097152 2097152" \
+	"a copy between devices counts on each"
+ok "both devices moved managed memory" test "$(figures h2d_bytes | tr -d ' 0' | wc -c)" -gt 2
+dryrun --devices 2 "$app" share >"$tmp/o"
+is "$(grep -o '^app on v100 (simulated), device .' "$tmp/r" | paste -sd /)" \
+	"app on v100 (simulated), device 0/app on v100 (simulated), device 1" "the table has a section for each"
+json "$app" steps 2 >"$tmp/one"
+grep -v '"pid"' "$tmp/r" >"$tmp/a"
+json --devices 1 "$app" steps 2 >"$tmp/one"
+ok "one device is reported as without the option" diff "$tmp/a" <(grep -v '"pid"' "$tmp/r")
+dryrun --devices 2 --format csv "$app" share >"$tmp/o"
+is "$(cut -d, -f4 "$tmp/r" | tr -d '\r' | paste -sd ' ')" "device 0 1" "a line of CSV for each"
+
+for how in "" threads; do
+	# shellcheck disable=SC2086 # nothing or a word
+	is "$(json --devices 4 "$app" steps 2 $how)" "device 0 $(sed 's/.* //' "$tmp/one")
+device 1 $(sed 's/.* //' "$tmp/one")
+device 2 $(sed 's/.* //' "$tmp/one")
+device 3 $(sed 's/.* //' "$tmp/one")" "four devices compute what one does (${how:-one thread})"
+	is "$(figures kernels)" "24 24 24 24" "each has done its part"
+done
+
+# --- links -----------------------------------------------------------------------------------------------------------
+
+cat >"$tmp/two.profile" <<-END
+	name = two
+	capacity = 1 GiB
+	flops = 13e12
+	mem_bandwidth = 800e9
+	launch_ns = 5000
+	h2d = 12e9
+	d2h = 12e9
+	link_devices = 2
+END
+json --devices 2 "$app" steps 1 threads >"$tmp/o"
+ok "a profile says how many devices share a link" json --devices 2 --profile "$tmp/two.profile" "$app" facts
+for wrong in "--devices 0" "--devices 17" "--devices two" "--per-link 0"; do
+	# shellcheck disable=SC2086 # two words
+	dryrun $wrong "$app" facts >"$tmp/o" 2>"$tmp/e"
+	is "$? $(wc -l <"$tmp/e")" "2 1" "$wrong is refused with one line"
+done
+UMADVISE_DRYRUN_DEVICES=many LD_LIBRARY_PATH=$(cd "$top_builddir/standin" && pwd) "$app" facts >"$tmp/o" 2>"$tmp/e"
+is "$(head -n 1 "$tmp/e")" "umadvise: UMADVISE_DRYRUN_DEVICES: 'many' is not a number from 1 to 16" \
+	"a wrong value of the variable is named"
+tap_done
