@@ -160,7 +160,9 @@ struct umadv_options {
  * into the environment. Start path. */
 UMADV_API void umadv_options_init(struct umadv_options *options);
 
-/* Opens a context for the current device and stores it in `out`; end it with umadv_close. `options` NULL: defaults and
+/* Opens a context for the current device and stores it in `out`; end it with umadv_close. A program has a context for
+ * each device that it uses: memory, streams and operations of one are not passed to another. Its functions may be
+ * called whatever device is current. `options` NULL: defaults and
  * environment (UMADVISE_DISABLE=1: no hints). An invalid value of a variable is logged and the
  * default is used; an invalid option of the program is an error. 0; -EINVAL (the log says why); -ENODEV; -ENOMEM; with
  * `plan`, the errors of umadv_load_plan. Start path. */
@@ -266,7 +268,8 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
  * launch, after all waits of the stream for other streams: content that the op overwrites may be discarded from this
  * call on. Where threads share a context, call umadv_iter, umadv_free and umadv_dead, and announce dependent ops, only
  * after the launch. A pointer outside every known tensor is ignored, counted and logged once. 0; -EINVAL, logged once:
- * a range exceeds its tensor, a use neither reads nor writes, or a reserved member is not zero. Op path. */
+ * a range exceeds its tensor or is memory of another context (of another device), a use neither reads nor writes, or a
+ * reserved member is not zero. Op path. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* Launches an op on `stream`. 0, or an error: nothing was launched. */

@@ -2,6 +2,7 @@
 #include "runtime/arena_pool.h"
 
 #include "model/event.h"
+#include "runtime/owners.h"
 
 #include <errno.h>
 
@@ -30,8 +31,10 @@ void um_arena_pool_fini(struct um_arena_pool *a)
 		drop_events(a, &a->waiting.at[i]);
 	if (a->reused)
 		a->gpu->api->cudaEventDestroy(a->gpu, a->reused);
-	for (size_t i = 0; i < a->regions.n; i++)
+	for (size_t i = 0; i < a->regions.n; i++) {
+		um_owners_remove(a->regions.at[i].addr, a->gpu);
 		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].base);
+	}
 	um_vec_fini(&a->waiting);
 	um_vec_fini(&a->regions);
 	um_vec_fini(&a->used);
@@ -89,6 +92,7 @@ int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_po
 		a->regions.at[i] = a->regions.at[i - 1];
 	a->regions.at[i] = (struct um_arena_pool_region){p, at, want, at, at, heap};
 	a->total[heap] += want;
+	um_owners_add(at, want, a->gpu, a->gpu->caps.device);
 	*addr = at;
 	return 0;
 }

@@ -161,7 +161,7 @@ const struct um_sched_op *um_context_find(struct umadv *adv, unsigned stream, co
 	if (f->step != UM_OP_PERIOD_BEGINS)
 		return known;
 	um_context_begin(adv, NULL, NULL);
-	if (known && um_op_state_resolve(o, &adv->tensors.registry, info, &adv->notices))
+	if (known && um_op_state_resolve(o, &adv->tensors, info, &adv->notices))
 		adv->notices.errors++;
 	known = o->n_ws ? NULL
 			: um_op_state_expected(o, &adv->tensors.registry, &adv->replan.cursor, (int32_t)stream, info);

@@ -411,7 +411,7 @@ static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv
 			  const struct um_sched_op **known)
 {
 	const struct um_registry *registry = &adv->tensors.registry;
-	int err = *known ? 0 : um_op_state_resolve(&adv->op, registry, info, &adv->notices);
+	int err = *known ? 0 : um_op_state_resolve(&adv->op, &adv->tensors, info, &adv->notices);
 
 	if (!err && adv->iterations.finder.on)
 		*known = um_context_find(adv, stream, info, *known);

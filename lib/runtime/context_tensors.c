@@ -5,6 +5,8 @@
 #include "runtime/context.h"
 
 #include "gpu/device.h"
+#include "runtime/mistakes.h"
+#include "runtime/owners.h"
 
 #include <errno.h>
 
@@ -156,11 +158,13 @@ static int allocate_unmanaged(struct umadv *adv, const struct birth *b, struct u
 	if (!gpu->api->cudaMalloc || gpu->api->cudaMalloc(gpu, &p, b->bytes))
 		return -ENOMEM;
 	err = add_tensor(adv, (uint64_t)(uintptr_t)p, b, out);
-	if (err)
+	if (err) {
 		gpu->api->cudaFree(gpu, p);
-	else
-		um_chosen_device_take(&adv->device, (int64_t)b->bytes);
-	return err;
+		return err;
+	}
+	um_owners_add((uint64_t)(uintptr_t)p, b->bytes, gpu, gpu->caps.device);
+	um_chosen_device_take(&adv->device, (int64_t)b->bytes);
+	return 0;
 }
 
 static int allocate_as(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, struct um_tensor **out)
@@ -230,6 +234,7 @@ static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 	if (err)
 		return err;
 	if (unmanaged) {
+		um_owners_remove(addr, adv->device.gpu);
 		adv->device.gpu->api->cudaFree(adv->device.gpu, (void *)(uintptr_t)addr);
 		um_chosen_device_take(&adv->device, -(int64_t)bytes);
 	} else {
@@ -238,6 +243,16 @@ static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 	if (adv->horizon.host.capacity && !unmanaged)
 		um_horizon_free(&adv->horizon, addr, bytes);
 	return 0;
+}
+
+/* -EINVAL: `ptr` is not the start of a tensor here. */
+static int no_tensor(struct umadv *adv, const char *call, const void *ptr)
+{
+	int device;
+
+	if (um_owners_other((uint64_t)(uintptr_t)ptr, adv->device.gpu, &device))
+		um_mistake_other_call(&adv->notices, call, ptr, device);
+	return -EINVAL;
 }
 
 /* The tensor of umadv_alloc that starts at `ptr`; or NULL. */
@@ -254,7 +269,7 @@ int um_context_free(struct umadv *adv, void *ptr)
 {
 	struct um_tensor *t = find_own(adv, ptr);
 
-	return t ? free_tensor(adv, t, UM_ARENA_POOL_ANY) : -EINVAL;
+	return t ? free_tensor(adv, t, UM_ARENA_POOL_ANY) : no_tensor(adv, "umadv_free", ptr);
 }
 
 /* The tensor is used on that stream. The stream's bit; 0: what it does now is captured. */
@@ -284,7 +299,7 @@ int um_context_free_async(struct umadv *adv, void *ptr, um_stream stream)
 	struct um_tensor *t = find_own(adv, ptr);
 	unsigned bit = t ? use_on(adv, t, stream) : 0;
 
-	return t ? free_tensor(adv, t, bit ? bit : UM_ARENA_POOL_ANY) : -EINVAL;
+	return t ? free_tensor(adv, t, bit ? bit : UM_ARENA_POOL_ANY) : no_tensor(adv, "umadv_free_async", ptr);
 }
 
 uint64_t um_context_new_memory(struct umadv *adv, const void *ptr, uint64_t *from)
@@ -324,7 +339,7 @@ int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes)
 	int err;
 
 	if (!t || !(t->flags & UM_TENSOR_ADOPTED))
-		return -EINVAL;
+		return no_tensor(adv, "umadv_disown", ptr);
 	if (adv->replan.executor)
 		um_executor_release(adv->replan.executor, t->addr, t->bytes);
 	addr = t->addr;
@@ -340,7 +355,7 @@ int um_context_transient(struct umadv *adv, void *ptr)
 	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
 
 	if (!t)
-		return -EINVAL;
+		return no_tensor(adv, "umadv_transient", ptr);
 	um_recorder_flush(&adv->iterations.recorder);
 	t->flags |= UM_TENSOR_TRANSIENT;
 	return 0;
@@ -352,7 +367,7 @@ int um_context_dead(struct umadv *adv, void *ptr)
 	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
 
 	if (!t)
-		return -EINVAL;
+		return no_tensor(adv, "umadv_dead", ptr);
 	t->flags |= UM_TENSOR_DEAD;
 	e.free.id = t->id;
 	e.free.tensor = t;

@@ -25,6 +25,21 @@ void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_re
 			op, ptr);
 }
 
+void um_mistake_other(struct um_notices *n, const char *op, const void *ptr, int device)
+{
+	um_notices_warn(n, UM_WARN_OTHER,
+			"op '%s' uses %p, which is memory of another context, on device %d: the op is refused; an op "
+			"names tensors of its own context",
+			op, ptr, device);
+}
+
+void um_mistake_other_call(struct um_notices *n, const char *call, const void *ptr, int device)
+{
+	um_notices_warn(n, UM_WARN_OTHER,
+			"%s names %p, which is memory of another context, on device %d: the call is refused", call, ptr,
+			device);
+}
+
 void um_mistake_range(struct um_notices *n, const char *op, const struct um_tensor *t, uint64_t off, uint64_t bytes)
 {
 	um_notices_warn(n, UM_WARN_RANGE,

@@ -16,6 +16,10 @@
 /* The op uses an address outside every live tensor. */
 void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_registry *r, const void *ptr);
 
+/* The op uses memory of another context; a call names it. */
+void um_mistake_other(struct um_notices *n, const char *op, const void *ptr, int device);
+void um_mistake_other_call(struct um_notices *n, const char *call, const void *ptr, int device);
+
 /* The op uses bytes beyond the tensor's end. */
 void um_mistake_range(struct um_notices *n, const char *op, const struct um_tensor *t, uint64_t off, uint64_t bytes);
 

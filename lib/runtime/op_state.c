@@ -2,6 +2,7 @@
 #include "runtime/op_state.h"
 
 #include "runtime/mistakes.h"
+#include "runtime/owners.h"
 
 #include <errno.h>
 
@@ -40,11 +41,13 @@ void um_op_state_forget(struct um_op_state *o)
 	um_vec_clear(&o->known.held);
 }
 
-static int add_use(struct um_op_state *o, const struct um_registry *r, const struct umadv_use *given,
+static int add_use(struct um_op_state *o, const struct um_tensors *tensors, const struct umadv_use *given,
 		   struct um_notices *notices)
 {
+	const struct um_registry *r = &tensors->registry;
 	uint64_t addr = (uint64_t)(uintptr_t)given->ptr;
 	struct um_tensor *t;
+	int device;
 
 	if (given->reserved || given->reserved_more) {
 		um_mistake_reserved(notices, o->name);
@@ -53,6 +56,10 @@ static int add_use(struct um_op_state *o, const struct um_registry *r, const str
 	t = um_registry_find(r, addr);
 	while (t && given->bytes > t->bytes - (addr - t->addr) && t->parent)
 		t = t->parent;
+	if (!t && um_owners_other(addr, tensors->pool.gpu, &device)) {
+		um_mistake_other(notices, o->name, given->ptr, device);
+		return -EINVAL;
+	}
 	if (!t) {
 		o->n_unknown++;
 		um_mistake_pointer(notices, o->name, r, given->ptr);
@@ -81,14 +88,14 @@ static int add_use(struct um_op_state *o, const struct um_registry *r, const str
 	return um_vec_push(&o->resolved, u);
 }
 
-int um_op_state_resolve(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info,
+int um_op_state_resolve(struct um_op_state *o, const struct um_tensors *tensors, const struct umadv_op_info *info,
 			struct um_notices *notices)
 {
 	int err = 0;
 
 	um_vec_clear(&o->resolved);
 	for (size_t i = 0; i < info->n_uses && !err; i++)
-		err = add_use(o, r, &info->uses[i], notices);
+		err = add_use(o, tensors, &info->uses[i], notices);
 	o->uses = o->resolved.at;
 	o->n_uses = (uint32_t)o->resolved.n;
 	return err;

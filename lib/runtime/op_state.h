@@ -19,6 +19,7 @@
 #include "replay/cursor.h"
 #include "runtime/chosen_device.h"
 #include "runtime/notices.h"
+#include "runtime/tensors.h"
 
 #include <string.h>
 
@@ -112,8 +113,8 @@ void um_op_state_remember(struct um_op_state *o, const struct um_schedule *s, ui
 /* Empties the cache. */
 void um_op_state_forget(struct um_op_state *o);
 
-/* Resolves ranges to tensors; equal ranges become one use. 0; -ENOMEM; -EINVAL, logged once. */
-int um_op_state_resolve(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info,
+/* Resolves ranges to tensors of the context; equal ranges become one use. 0; -ENOMEM; -EINVAL, logged once. */
+int um_op_state_resolve(struct um_op_state *o, const struct um_tensors *tensors, const struct umadv_op_info *info,
 			struct um_notices *notices);
 /* The same for relaunch outputs, after the ranges. 0 or -ENOMEM. */
 int um_op_state_resolve_outs(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info);

@@ -234,8 +234,46 @@ static void reports(void)
 	ok(remove(report) == 0 && remove(second) == 0, "both reports are there");
 }
 
+/* Simulated devices: each context has one of its own. */
+static void other_contexts(void)
+{
+	struct umadv *a = open_with(NULL, NULL), *b = open_with(NULL, NULL);
+	void *p, *q, *comm;
+
+	if (umadv_alloc(a, &p, MIB, "p", UMADV_PARAM) || umadv_alloc(b, &q, MIB, "q", UMADV_PARAM) ||
+	    umadv_alloc(b, &comm, MIB, "comm", UMADV_COMM))
+		tap_bail("no memory");
+	is_int(umadv_op(a, NULL, "mul", UMADV_USES(UMADV_READ(p), UMADV_UPDATE(q))), -EINVAL,
+	       "an op on memory of another context is refused");
+	ok(n_logs == 1 && HAS("op 'mul'") && HAS("another context, on device 0"), "the log says so: %s", logged);
+	is_int(umadv_op(a, NULL, "add", UMADV_USES(UMADV_READ(comm))), -EINVAL, "so is one on its device memory");
+	is_int(umadv_host(a, "sum", UMADV_USES(UMADV_READ(q))), -EINVAL, "and an access of the CPU");
+	is_int(umadv_free(a, q), -EINVAL, "it is not freed");
+	is_int(umadv_dead(a, q) | umadv_transient(a, q) | umadv_disown(a, q, MIB), -EINVAL, "nor anything else");
+	is_int(n_logs, 1, "one line is enough");
+	is_u64(stats_of(a).unknown_pointers, 0, "it does not count as unknown");
+	is_int(umadv_op(b, NULL, "mul", UMADV_USES(UMADV_READ(q), UMADV_READ(comm))), 0, "its own context takes it");
+	is_int(umadv_adopt(a, q, MIB, "q too", UMADV_PARAM), 0, "it may be adopted by another context");
+	is_int(umadv_op(a, NULL, "mul", UMADV_USES(UMADV_READ(q))), 0, "which then takes it, too");
+	is_int(umadv_disown(a, q, MIB), 0, "until it is disowned");
+	umadv_close(b);
+	is_int(umadv_op(a, NULL, "mul", UMADV_USES(UMADV_READ(q))), 0, "memory of a closed context is in no tensor");
+	is_u64(stats_of(a).unknown_pointers, 1, "and counts so");
+	umadv_close(a);
+	a = open_with(NULL, NULL);
+	b = open_with(NULL, NULL);
+	if (umadv_alloc(b, &q, MIB, "q", UMADV_PARAM))
+		tap_bail("no memory");
+	is_int(umadv_free_async(a, q, NULL), -EINVAL, "a call that names it is refused");
+	ok(n_logs == 1 && HAS("umadv_free_async names") && HAS("another context"), "the log names the call: %s",
+	   logged);
+	umadv_close(a);
+	umadv_close(b);
+}
+
 int main(void)
 {
+	other_contexts();
 	ranges();
 	accesses();
 	reserved();

@@ -50,6 +50,39 @@ device 3 $(sed 's/.* //' "$tmp/one")" "four devices compute what one does (${how
 	is "$(figures kernels)" "24 24 24 24" "each has done its part"
 done
 
+# --- the library -----------------------------------------------------------------------------------------------------
+
+contexts=$top_builddir/tests/standin/contexts_app
+one=$(dryrun --budget 48MiB "$contexts" turns)
+is "${one#* }" "hinted, 0 errors" "a context on one device issues hints"
+for n in 2 4; do
+	for how in turns threads; do
+		is "$(json --devices $n --budget 48MiB "$contexts" $how)" "$(yes "$one" | head -n $n)" \
+			"$how: each of $n devices computes what one does, and gets hints"
+		is "$(figures faults) $(figures resident_peak_bytes)" \
+			"$(yes 0 | head -n $n | paste -sd ' ') $(yes 50331648 | head -n $n | paste -sd ' ')" \
+			"$how: no device faults, and each keeps its budget"
+	done
+done
+is "$(figures hints_refused | tr -d ' 0')" "" "no hint names another device"
+is "$(dryrun --devices 2 --budget 48MiB "$contexts" mistakes 2>"$tmp/e")" "-22 -22 -22 -22
+$one
+$one" "calls that name memory of another device's context are refused, and change nothing"
+is "$(sed 's/0x[0-9a-f]*/P/' "$tmp/e")" \
+	"umadvise: op 'wrong' uses P, which is memory of another context, on device 1: the op is refused; an op names \
+tensors of its own context" "one line says so"
+
+plain=$(dryrun --devices 2 "$app" steps 8)
+for how in "" threads; do
+	# shellcheck disable=SC2086 # nothing or a word
+	is "$(json --devices 2 --budget 16MiB "$UMADVISE" run -- "$app" steps 8 $how 2>"$tmp/e")" \
+		"$plain" "umadvise run: results on two devices are the same (${how:-turns})"
+	like "$(cat "$tmp/e")" "100 % of 192 launches; [0-9]+ hints in" "umadvise run: it sees all launches (${how:-turns})"
+	ok "umadvise run: each device gets hints (${how:-turns})" test "$(figures hints | tr ' ' '\n' |
+		awk '$1 > 100' | wc -l)" = 2
+	is "$(figures hints_refused)" "0 0" "umadvise run: none is refused (${how:-turns})"
+done
+
 # --- links -----------------------------------------------------------------------------------------------------------
 
 cat >"$tmp/two.profile" <<-END
