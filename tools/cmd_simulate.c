@@ -19,7 +19,9 @@
 #include "io/plan_file.h"
 #include "play/plan_again.h"
 #include "play/plan_player.h"
+#include "play/devices.h"
 #include "play/play_again.h"
+#include "sim/sim.h"
 
 static const char *base_name(const char *path)
 {
@@ -41,16 +43,24 @@ static int add_bound(void *user, struct um_plan *plan)
 {
 	struct simulate_run *run = user;
 	struct bound_settings settings = {"simulate", run->args->profile.duplex, run->args->bound_time,
-					  run->args->recompute && um_plan_again_can(&plan->sched)};
+					  run->args->recompute && !run->args->devices &&
+						  um_plan_again_can(&plan->sched)};
 	int err = bound_plan(plan, &settings);
 
 	run->bound_ns = plan->bound_ns;
 	return err;
 }
 
+/* Devices that share a link, of those that are played. */
+static uint64_t sharing(const struct play_args *a)
+{
+	return a->per_link < a->devices ? a->per_link : a->devices;
+}
+
 /* Learns the iteration in a separate play. A workload that cannot be planned has no bound. */
 static void find_bound(struct simulate_run *run, const struct um_trace *t)
 {
+	struct um_profile device = run->args->profile;
 	struct play_progress progress;
 	struct um_play_options o = {.profile = &run->args->profile,
 				    .budget = run->budget,
@@ -63,6 +73,10 @@ static void find_bound(struct simulate_run *run, const struct um_trace *t)
 				    .planned = add_bound,
 				    .planned_user = run};
 
+	if (run->args->devices) {
+		device.link_devices = sharing(run->args);
+		o.profile = &device;
+	}
 	play_progress_begin(&progress, run->trace, "bound");
 	um_play(t, &o, &run->r);
 	play_progress_end(&progress);
@@ -80,6 +94,7 @@ struct simulation {
 	int printed;
 	struct play_band band; /* on-demand, played first */
 	int keeps; /* `band` is there */
+	struct um_play_result each[UM_SIM_DEVICES_MAX]; /* with --devices */
 };
 
 /* Each pattern. 0 or -errno, explained by `why` of the run. */
@@ -92,6 +107,36 @@ static int play_patterns(struct simulation *s, const struct um_play_options *o)
 	memset(&s->run.r, 0, sizeof s->run.r);
 	memcpy(s->run.r.why, s->band.at[s->band.failed].why, sizeof s->run.r.why);
 	play_band_fini(&s->band);
+	return err;
+}
+
+/* On all devices at once. 0 or -errno, explained by `why` of the run. */
+static int play_devices(struct simulation *s, const struct um_play_options *o)
+{
+	const struct um_play_devices how = {(unsigned)s->args->devices, (unsigned)s->args->per_link};
+	int err = um_play_on_devices(s->trace, o, &how, s->each);
+
+	memset(&s->run.r, 0, sizeof s->run.r);
+	for (unsigned i = 0; i < how.n && err; i++) {
+		if (*s->each[i].why)
+			memcpy(s->run.r.why, s->each[i].why, sizeof s->run.r.why);
+		um_play_result_fini(&s->each[i]);
+	}
+	return err;
+}
+
+static int print_devices(struct simulation *s)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < s->args->devices; i++) {
+		s->run.r = s->each[i];
+		s->run.device = (int)i;
+		err |= simulate_out_print(s->out, &s->run);
+		um_play_result_fini(&s->run.r);
+	}
+	s->run.device = -1;
+	memset(&s->run.r, 0, sizeof s->run.r);
 	return err;
 }
 
@@ -136,28 +181,29 @@ static int play_one(struct simulation *s, enum um_play_strategy strategy, const 
 {
 	struct play_progress progress;
 	struct simulate_run *run = &s->run;
-	struct um_play_options o = {
-		.profile = &s->args->profile,
-		.budget = run->budget,
-		.strategy = strategy,
-		.iterations = s->args->iterations,
-		.plan_ms = (unsigned)s->args->plan_ms,
-		.evict = s->args->evict,
-		.pattern = s->args->pattern ? s->args->pattern - 1 : 0,
-		.jitter = s->args->jitter,
-		.means = s->args->jitter_percent >= 0,
-		.recompute = um_play_strategy_plans(strategy) && s->args->recompute && !s->args->per_iteration,
-		.progress = play_progress_show,
-		.host_bytes = s->args->host_memory,
-		.log = plan || (strategy < UM_PLAYS && !s->args->host_memory) ? NULL : report_reason,
-		.user = &progress};
+	struct um_play_options o = {.profile = &s->args->profile,
+				    .budget = run->budget,
+				    .strategy = strategy,
+				    .iterations = s->args->iterations,
+				    .plan_ms = (unsigned)s->args->plan_ms,
+				    .evict = s->args->evict,
+				    .pattern = s->args->pattern ? s->args->pattern - 1 : 0,
+				    .jitter = s->args->jitter,
+				    .means = s->args->jitter_percent >= 0 || s->args->devices,
+				    .recompute = um_play_strategy_plans(strategy) && s->args->recompute &&
+						 !s->args->per_iteration && !s->args->devices,
+				    .progress = play_progress_show,
+				    .host_bytes = s->args->host_memory,
+				    .log = plan || (strategy < UM_PLAYS && !s->args->host_memory) ? NULL
+												  : report_reason,
+				    .user = &progress};
 	int err;
 
 	run->strategy = plan ? "plan" : um_play_strategy_name(strategy);
 	run->pattern = (enum um_pattern)o.pattern;
 	run->band = NULL;
 	play_progress_begin(&progress, run->trace, run->strategy);
-	err = patterns ? play_patterns(s, &o) : play(s, plan, &o);
+	err = s->args->devices ? play_devices(s, &o) : patterns ? play_patterns(s, &o) : play(s, plan, &o);
 	play_progress_end(&progress);
 	return err;
 }
@@ -188,7 +234,8 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 		memcpy(s->why, run->r.why, sizeof s->why);
 		code = play_exit_of(err);
 	} else {
-		code = simulate_out_print(s->out, run) ? TOOL_INTERNAL : TOOL_DONE;
+		code = (s->args->devices ? print_devices(s) : simulate_out_print(s->out, run)) ? TOOL_INTERNAL
+											       : TOOL_DONE;
 	}
 	if (!is_kept)
 		um_play_result_fini(&run->r);
@@ -203,7 +250,8 @@ static void keep_on_demand(struct simulation *s)
 
 	s->run.on_demand = NULL;
 	s->keeps = 0;
-	for (unsigned i = 0; i < a->n_strategies && !s->keeps && !a->export && !a->profile.coherent; i++) {
+	for (unsigned i = 0; i < a->n_strategies && !s->keeps && !a->export && !a->profile.coherent && !a->devices;
+	     i++) {
 		int patterns = plays_patterns(s), at = a->pattern ? a->pattern - 1 : 0;
 
 		if (a->strategies[i] != UM_PLAY_ON_DEMAND)
@@ -253,7 +301,7 @@ static int simulate_budget(struct simulation *s, double ratio, const struct um_p
 /* Continues after a failed run. */
 static int simulate(const struct play_args *a, const char *path, const struct um_plan *plan, struct simulate_out *out)
 {
-	struct simulation s = {.args = a, .path = path, .out = out};
+	struct simulation s = {.args = a, .path = path, .out = out, .run.device = -1};
 	struct simulate_run *run = &s.run;
 	int code = 0;
 	struct um_trace *t = play_args_trace(a, path, &code);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "play/trace_marks.h"
+#include "sim/sim.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -166,10 +167,13 @@ const struct arg play_options[] = {
 	    .expected = "ring,RATE with bytes per second or GB/s, from 0.001 GB/s on",
 	    .help = "with --ranks: gradients are reduced in a ring, RATE through each GPU (default: the rate of the "
 		    "profile's link to the device)"),
-	ARG(ARG_COUNT, "per-link", PLAY_RANKS, AT(per_link), "N", .least = 1, .most = 4096,
+	ARG(ARG_COUNT, "devices", PLAY_SIMULATE, AT(devices), "N", .least = 1, .most = UM_SIM_DEVICES_MAX,
 	    .expected = "a number of GPUs",
-	    .help = "with --ranks: N GPUs share each link to the host, and each GPU gets an equal part of its rate "
-		    "(default: 1)"),
+	    .help = "play the trace on N GPUs at once, each with a program of its own: a row for each"),
+	ARG(ARG_COUNT, "per-link", PLAY_RANKS | PLAY_SIMULATE, AT(per_link), "N", .least = 1, .most = 4096,
+	    .expected = "a number of GPUs",
+	    .help = "with --ranks and --devices: N GPUs share each link to the host (default: the profile's), and "
+		    "plans count on an equal part of its rate"),
 	ARG(ARG_FLAG, "per-iteration", PLAY_SIMULATE, AT(per_iteration), NULL,
 	    .help = "also show each iteration: sources of its hints, and whether it was faster than on-demand"),
 	ARG(ARG_TEXT, "export", PLAY_SIMULATE, AT(export), "FILE", .writes = 1,
@@ -207,8 +211,12 @@ static int check(const struct play_args *a)
 {
 	if (!a->n_traces)
 		return usage_error(a, "no trace given: expected umtrace files");
-	if (!a->ranks && (a->ring > 0 || a->per_link || (a->svg && strcmp(a->verb, "simulate") == 0)))
-		return usage_error(a, "--collective, --per-link and --svg: expected --ranks with them");
+	if (!a->ranks && !a->devices && a->per_link)
+		return usage_error(a, "--per-link: expected --ranks or --devices with it");
+	if (a->devices && (a->export || a->plan || a->per_iteration || a->slower >= 0))
+		return usage_error(a, "--devices: expected no --export, --plan, --per-iteration and --at-most-slower");
+	if (!a->ranks && (a->ring > 0 || (a->svg && strcmp(a->verb, "simulate") == 0)))
+		return usage_error(a, "--collective and --svg: expected --ranks with them");
 	if (a->ranks && (a->n_traces > 1 || a->n_ratios > 1))
 		return usage_error(a, "--ranks: expected one trace and at most one --oversubscribe");
 	if (a->budget && a->n_ratios)
@@ -257,6 +265,9 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 	if (code != ARGS_GO_ON)
 		return code;
 	code = tool_profile(verb->name, a->profile_name, &a->profile);
+	if (!code && !a->per_link)
+		a->per_link = a->profile.link_devices;
+	a->profile.link_devices = 1; /* one device, and no other on its link */
 	return code ? code : ARGS_GO_ON;
 }
 

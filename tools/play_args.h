@@ -32,7 +32,8 @@ struct play_args {
 	struct um_jitter jitter;
 	double slower; /* --at-most-slower, per cent; negative: not given */
 	uint64_t ranks; /* --ranks; 0: not given */
-	uint64_t per_link; /* --per-link */
+	uint64_t devices; /* simulate --devices; 0: not given */
+	uint64_t per_link; /* --per-link; else the profile's */
 	double ring; /* --collective, bytes per second; 0: not given */
 	int per_iteration;
 	int pattern; /* --pattern: 0 each, otherwise the pattern + 1 */

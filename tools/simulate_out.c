@@ -70,6 +70,7 @@ static void print_table(struct simulate_out *out, const struct simulate_run *run
 {
 	const struct um_play_result *r = &run->r;
 	struct table *t = &out->table;
+	char name[80];
 
 	if (run->unmodelled) {
 		table_cell(t, "%s", run->strategy);
@@ -79,7 +80,11 @@ static void print_table(struct simulate_out *out, const struct simulate_run *run
 		out->unmodelled = run->strategy;
 		return;
 	}
-	print_row(out, run, is_range(run) ? "on-demand, least" : run->strategy, r);
+	if (run->device < 0)
+		snprintf(name, sizeof name, "%s", is_range(run) ? "on-demand, least" : run->strategy);
+	else
+		snprintf(name, sizeof name, "%s, device %d", run->strategy, run->device);
+	print_row(out, run, name, r);
 	out->iterations = r->iterations.n;
 	out->irregular |= r->irregular;
 	if (r->relaunches && !r->predicted_ns)
@@ -176,13 +181,14 @@ static void print_csv(struct simulate_out *out, const struct simulate_run *run)
 	int each = run->args->per_iteration;
 
 	if (!out->csv_heading)
-		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s%s\r\n",
+		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s%s%s\r\n",
 			each ? PLAY_ITERATION_CSV
 			     : "steady_ns,in_core_ns,faults,h2d_bytes,d2h_bytes,stall_ns,hints,peak_resident_bytes,"
 			       "first_hinted_iteration,planned_ns,played_ns",
 			each		   ? ""
 			: run->args->bound ? ",bound_ns,pattern,steady_most_ns,pattern_most"
-					   : ",pattern,steady_most_ns,pattern_most");
+					   : ",pattern,steady_most_ns,pattern_most",
+			run->device >= 0 ? ",device" : "");
 	out->csv_heading = 1;
 	for (size_t i = 0; each && i < r->iterations.n; i++) {
 		csv_key(out, run);
@@ -219,6 +225,8 @@ static void print_csv(struct simulate_out *out, const struct simulate_run *run)
 			play_pattern_name(run->band->most));
 	else
 		fputc(',', out->to);
+	if (run->device >= 0)
+		fprintf(out->to, ",%d", run->device);
 	fputs("\r\n", out->to);
 }
 
@@ -293,6 +301,8 @@ static int add_json(struct simulate_out *out, const struct simulate_run *run)
 		err = json_object_set_new(o, "predicted_ns", json_integer((json_int_t)r->predicted_ns));
 	if (!err && r->relaunches)
 		err = json_object_set_new(o, "relaunches", json_integer((json_int_t)r->relaunches));
+	if (!err && run->device >= 0)
+		err = json_object_set_new(o, "device", json_integer(run->device));
 	if (!err)
 		err = add_patterns(o, run);
 	if (!err && run->args->per_iteration)

@@ -22,6 +22,7 @@ struct simulate_run {
 	uint64_t budget, peak;
 	uint64_t bound_ns; /* with --bound; 0: none known */
 	const char *strategy;
+	int device; /* one of several; -1: the only one */
 	struct um_play_result r;
 	enum um_pattern pattern;
 	int unmodelled; /* no figures */

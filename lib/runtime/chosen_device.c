@@ -264,6 +264,8 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 		err = open_simulator(d, o);
 	if (err)
 		return err;
+	if (gpu || d->cuda) /* a simulated device of our own has its link alone */
+		d->profile = um_profile_share(&d->profile);
 	d->real = d->gpu->caps.concurrent_managed && !d->gpu->caps.virtual_time;
 	set_budget(d, options, notices);
 	set_host_budget(d, o->host_memory);

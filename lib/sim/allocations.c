@@ -313,7 +313,8 @@ static int is_host(const struct um_sim_mem *m)
 /* Freeing waits for all work of the devices that may still use it. */
 static int finish_users(struct um_sim *sim, struct um_sim *of, const struct um_sim_mem *m)
 {
-	int shared = m->share != NULL, err = UM_CUDA_OK;
+	int shared = m->share && !sim->program.turns; /* programs that take turns have memory each for itself */
+	int err = UM_CUDA_OK;
 
 	for (unsigned d = 0; d < sim->node->n && !err; d++) {
 		struct um_sim *o = sim->node->sim[d];

@@ -213,7 +213,7 @@ static void find_next(struct um_sim *sim, struct next *best)
 	}
 }
 
-int um_sim_process_event(struct um_sim *sim, uint64_t limit)
+static struct next next_of_all(struct um_sim *sim)
 {
 	const struct um_sim_node *node = sim->node;
 	struct next best = {NULL, NULL, NULL, UM_SIM_FOREVER, 0};
@@ -221,6 +221,32 @@ int um_sim_process_event(struct um_sim *sim, uint64_t limit)
 	for (unsigned d = 0; d < node->n; d++)
 		if (node->sim[d])
 			find_next(node->sim[d], &best);
+	return best;
+}
+
+/* May an event, of this device or one that it waits for, still come? */
+static int unfinished(struct um_sim *sim)
+{
+	struct next own = {NULL, NULL, NULL, UM_SIM_FOREVER, 0};
+
+	find_next(sim, &own);
+	for (const struct um_sim_stream *s = sim->streams; s && !own.sim; s = s->next)
+		if (um_sim_head(s))
+			return 1;
+	return own.sim != NULL;
+}
+
+int um_sim_process_event(struct um_sim *sim, uint64_t limit)
+{
+	struct next best = next_of_all(sim);
+
+	if (sim->program.turns && limit == UM_SIM_FOREVER && !unfinished(sim)) /* only other programs go on */
+		return 0;
+	while (best.at != UM_SIM_FOREVER && best.at <= limit && um_sim_turn_of_other(sim, best.at)) {
+		if (um_sim_turn_give(sim, limit == UM_SIM_FOREVER))
+			return 1;
+		best = next_of_all(sim);
+	}
 	if (best.at == UM_SIM_FOREVER || best.at > limit)
 		return 0;
 	sim = best.sim;
@@ -264,6 +290,8 @@ void um_sim_enter(struct um_sim *sim)
 		um_sim_carry_in(sim);
 		um_sim_cpu_access_serve(sim, &sim->app);
 		run_until(sim, sim->app);
+		while (um_sim_turn_of_other(sim, sim->app))
+			um_sim_turn_give(sim, 0);
 	}
 }
 
@@ -287,18 +315,6 @@ int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s)
 		um_sim_log(sim, sim->now, "deadlock calls");
 	um_sim_report_deadlock(sim);
 	return UM_CUDA_LAUNCH_TIMEOUT;
-}
-
-/* May an event, of this device or one that it waits for, still come? */
-static int unfinished(struct um_sim *sim)
-{
-	struct next own = {NULL, NULL, NULL, UM_SIM_FOREVER, 0};
-
-	find_next(sim, &own);
-	for (const struct um_sim_stream *s = sim->streams; s && !own.sim; s = s->next)
-		if (um_sim_head(s))
-			return 1;
-	return own.sim != NULL;
 }
 
 int um_sim_finish(struct um_sim *sim)

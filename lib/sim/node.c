@@ -86,9 +86,45 @@ static _Thread_local struct {
 	uint64_t node, at;
 } carried;
 
+void um_sim_take_turns(struct um_gpu *gpu, const struct um_sim_turns *turns)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	pthread_mutex_lock(&sim->node->lock);
+	sim->program.turns = turns;
+	pthread_mutex_unlock(&sim->node->lock);
+}
+
+/* A program that waits has to look first whether what has happened ends its wait; another one is ahead of time `at`, or
+ * has still to do what it does before. */
+int um_sim_turn_of_other(const struct um_sim *sim, uint64_t at)
+{
+	const struct um_sim_node *node = sim->node;
+
+	if (!sim->program.turns || node->lane || node->stepping)
+		return 0;
+	for (unsigned d = 0; d < node->n; d++) {
+		const struct um_sim *o = node->sim[d];
+		const struct um_sim_program *p = o ? &o->program : NULL;
+
+		if (o && o != sim && p->turns && (p->waits ? p->seen != node->changes : o->app < at))
+			return 1;
+	}
+	return 0;
+}
+
+int um_sim_turn_give(struct um_sim *sim, int waits)
+{
+	sim->program.seen = sim->node->changes;
+	sim->program.waits = waits;
+	sim->program.turns->yield(sim->program.turns->user);
+	sim->program.waits = 0;
+	return waits && sim->program.seen != sim->node->changes;
+}
+
 void um_sim_carry_in(struct um_sim *sim)
 {
-	if (sim->node->n > 1 && carried.node == sim->node->id)
+	if (sim->node->n > 1 && !sim->program.turns && carried.node == sim->node->id)
 		sim->app = um_sim_later(sim->app, carried.at);
 }
 

@@ -19,6 +19,14 @@ struct um_sim;
 struct um_sim_block;
 struct um_sim_lane;
 struct um_sim_mem;
+struct um_sim_share;
+
+/* The program of a device, if it takes turns with others. */
+struct um_sim_program {
+	const struct um_sim_turns *turns; /* NULL: it does not */
+	uint64_t seen; /* while it yields: node->changes */
+	int waits; /* likewise: for something to happen */
+};
 
 /* What they have in common. */
 struct um_sim_node {
@@ -48,6 +56,10 @@ struct um_sim_share {
 /* node.c */
 int um_sim_node_join(struct um_sim *sim, struct um_gpu *beside); /* NULL: a new node. 0, -ENOMEM, -EINVAL */
 void um_sim_node_leave(struct um_sim *sim); /* locked; unlocks */
+/* Programs that take turns: is something to be done on another device before time `at`? Lets the others go on; with
+ * `waits`, 1: something has happened, and the caller's wait may have ended. */
+int um_sim_turn_of_other(const struct um_sim *sim, uint64_t at);
+int um_sim_turn_give(struct um_sim *sim, int waits);
 struct um_sim *um_sim_beside(const struct um_sim *sim, int device); /* the process's device, or NULL */
 /* A thread that goes on to another device takes its time along. */
 void um_sim_carry_in(struct um_sim *sim);
@@ -60,6 +72,8 @@ void um_sim_mem_remove(struct um_sim *sim, struct um_sim_mem *m); /* and frees i
 void um_sim_mem_free(struct um_sim_mem *m); /* not added, or not completely made */
 /* share.c. Gives new memory twins on the other devices. 0 or -ENOMEM: it has none. */
 int um_sim_share_make(struct um_sim *sim, struct um_sim_mem *m);
+/* The device is being closed: its own memory ends, that of others loses its twin here. */
+void um_sim_mem_leave(struct um_sim *sim, struct um_sim_mem *m);
 void um_sim_share_end(struct um_sim_node *node, struct um_sim_share *share, const struct um_sim_mem *m);
 /* The block on the device that has it, and that device. */
 struct um_sim_block *um_sim_active(struct um_sim **sim, struct um_sim_block *b);

@@ -65,6 +65,25 @@ int um_sim_share_make(struct um_sim *sim, struct um_sim_mem *m)
 	return 0;
 }
 
+void um_sim_mem_leave(struct um_sim *sim, struct um_sim_mem *m)
+{
+	struct um_sim_share *share = m->share;
+	struct um_sim *home = sim;
+	struct um_sim_mem *theirs;
+	uint64_t t = sim->app;
+
+	if (!share || !m->borrowed) {
+		um_sim_mem_release(sim, m);
+		return;
+	}
+	theirs = um_sim_mem_any(&home, m->addr);
+	for (uint32_t i = 0; i < m->n; i++)
+		if (share->active[i] == um_sim_device(sim))
+			um_sim_own(home, &theirs->block[i], &t);
+	share->twin[um_sim_device(sim)] = NULL;
+	um_sim_mem_remove(sim, m);
+}
+
 /* Ends all twins but `m`. */
 void um_sim_share_end(struct um_sim_node *node, struct um_sim_share *share, const struct um_sim_mem *m)
 {

@@ -37,7 +37,7 @@ static void sim_close(struct um_gpu *gpu)
 	sim->lanes = NULL;
 	sim->streams = NULL;
 	while (sim->mem.n)
-		um_sim_mem_release(sim, sim->mem.at[sim->mem.n - 1]);
+		um_sim_mem_leave(sim, sim->mem.at[sim->mem.n - 1]);
 	um_vec_fini(&sim->mem);
 	um_vec_fini(&sim->mem_order);
 	um_vec_fini(&sim->marks);

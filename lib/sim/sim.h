@@ -78,7 +78,8 @@ struct um_sim_options {
 	struct um_sim_hazards hazards;
 };
 
-/* Opens a simulated device. 0, -ENOMEM, -EINVAL. The caller closes it through its table. */
+/* Opens a simulated device. 0, -ENOMEM, -EINVAL. The caller closes it through its table, which also ends the memory
+ * that was allocated on it. */
 int um_sim_open(struct um_gpu **out, const struct um_sim_options *options);
 
 extern const struct um_simulator um_sim_simulator; /* "sim" */
@@ -188,6 +189,15 @@ int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out);
 
 /* Current sums. */
 void um_sim_tally(struct um_gpu *gpu, struct um_tally *out);
+
+/* Several programs in one process, each with a device: from now on, until the device is closed, the calls of its
+ * program are made in the order of time with those of the others. Where another one has to go first, `yield` is called
+ * with the simulator locked: it lets each of the others make calls, from the same thread, and returns. */
+struct um_sim_turns {
+	void (*yield)(void *user);
+	void *user;
+};
+void um_sim_take_turns(struct um_gpu *gpu, const struct um_sim_turns *turns);
 
 /* --- extended drivers, for comparison ----------------------------------------------------------------------------- */
 

@@ -30,8 +30,6 @@
 #define UM_SIM_FOREVER UINT64_MAX
 #define UM_SIM_HANG_TEXT 1500
 
-struct um_sim;
-struct um_sim_share;
 struct um_sim_mem;
 struct um_ledger; /* ledger.h */
 
@@ -249,6 +247,7 @@ struct um_sim {
 	struct um_sim_options opt;
 	uint64_t kappa, kappa_evict; /* millionths */
 
+	struct um_sim_program program;
 	uint64_t now; /* ns: all earlier events have happened */
 	uint64_t app; /* ns: the program's clock */
 	struct um_sim_lane *lanes;

@@ -9,13 +9,13 @@
  * Prints a line for each device: sum of what was computed, whether hints were issued, errors.
  */
 #include "umadvise.h"
-#include "umadvise_dryrun.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <umadvise_dryrun.h>
 
 #define DEVICES_MAX 16
 #define ITERATIONS 8

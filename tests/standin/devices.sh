@@ -77,7 +77,8 @@ for how in "" threads; do
 	# shellcheck disable=SC2086 # nothing or a word
 	is "$(json --devices 2 --budget 16MiB "$UMADVISE" run -- "$app" steps 8 $how 2>"$tmp/e")" \
 		"$plain" "umadvise run: results on two devices are the same (${how:-turns})"
-	like "$(cat "$tmp/e")" "100 % of 192 launches; [0-9]+ hints in" "umadvise run: it sees all launches (${how:-turns})"
+	like "$(cat "$tmp/e")" "100 % of 192 launches; [0-9]+ hints in" \
+		"umadvise run: it sees all launches (${how:-turns})"
 	ok "umadvise run: each device gets hints (${how:-turns})" test "$(figures hints | tr ' ' '\n' |
 		awk '$1 > 100' | wc -l)" = 2
 	is "$(figures hints_refused)" "0 0" "umadvise run: none is refused (${how:-turns})"

@@ -72,7 +72,7 @@ refuses() {
 }
 refuses "a kind of collective" "expected ring,RATE" "$trace" --ranks 2 --collective tree,3
 refuses "a rate" "expected ring,RATE" "$trace" --ranks 2 --collective ring,0
-refuses "no ranks" "expected --ranks" "$trace" --per-link 2
+refuses "no ranks" "expected --ranks or --devices" "$trace" --per-link 2
 refuses "two traces" "expected one trace" "$trace" "$trace" --ranks 2
 refuses "another mode" "jitter cannot be used with --ranks" "$trace" --ranks 2 --jitter 1
 "$UMADVISE" simulate "$data/gpt2_like" --ranks 2 >"$tmp/out" 2>&1

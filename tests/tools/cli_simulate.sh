@@ -217,6 +217,29 @@ is "$(awk '/^on-demand, least/ { ns = $3; faults = $5 }
 is "$("${deepum[@]}")" "$(cat "$tmp/deepum")" "deepum gives the same table each time"
 
 ok "umadvise simulate prints its help" simulate --help
+# --- several devices: --devices --------------------------------------------------------------------------------------
+
+two() { simulate "$data/cifar_vgg16_b100.umtrace.gz" --oversubscribe 2 --iterations 16 --no-recompute "$@"; }
+steady() { query "$1" 'print(*[r["steady_ns"] for r in R])'; }
+two --strategy lookahead --format json >"$tmp/d1"
+two --strategy lookahead --devices 2 --per-link 1 --format json >"$tmp/d2"
+two --strategy lookahead --devices 2 --per-link 2 --bound --bound-time 5 --format json >"$tmp/d3"
+is "$(query "$tmp/d2" 'print(*[(r["strategy"], r["device"]) for r in R])')" "('lookahead', 0) ('lookahead', 1)" \
+	"--devices: a row for each"
+is "$(steady "$tmp/d2")" "$(steady "$tmp/d1") $(steady "$tmp/d1")" "devices with a link each take the time of one"
+ok "two on one link take longer, and neither starves" query "$tmp/d3" 'import sys
+t = [r["steady_ns"] for r in R]
+sys.exit(not (max(t) <= 1.15 * min(t) and min(t) > 1.2 * '"$(steady "$tmp/d1")"'))'
+ok "each takes no more than 1.2 of the bound with its share of the link" query "$tmp/d3" 'import sys
+sys.exit(not all(r["bound_ns"] and r["steady_ns"] <= 1.2 * r["bound_ns"] for r in R))'
+two --strategy lookahead --devices 2 --per-link 2 --bound --bound-time 5 --format json >"$tmp/d4"
+is "$(steady "$tmp/d4")" "$(steady "$tmp/d3")" "the same devices take the same time again"
+like "$(two --strategy on-demand --devices 3 --per-link 3)" "^on-demand, device 2 " "the table names the devices"
+is "$(two --strategy on-demand --devices 2 --format csv | tr -d '\r' | sed 's/.*,//' | paste -sd ' ')" "device 0 1" \
+	"csv: it has a column for them"
+two --devices 2 --per-iteration 2>"$tmp/e"
+is "$? $(wc -l <"$tmp/e")" "2 1" "--devices with --per-iteration is refused with one line"
+
 simulate --list-strategies >"$tmp/names"
 is "$(head -n 4 "$tmp/names" | tr '\n' ' ')" "infinite on-demand prefetch-on-use lookahead " "names of strategies"
 ok "each of them is one" simulate "$data/cg_laplace3d.umtrace.gz" --strategy "$(paste -sd, "$tmp/names")"

@@ -522,8 +522,9 @@ static int start(struct play *p)
 				   .evict = o->evict,
 				   .host_memory = o->host_bytes,
 				   .nvtx = UMADV_NVTX_OFF};
-	int err = um_sim_open(&p->gpu, &so);
+	int err = o->gpu ? 0 : um_sim_open(&p->gpu, &so);
 
+	p->gpu = o->gpu ? o->gpu : p->gpu;
 	if (!err && o->opened)
 		o->opened(o->opened_user, p->gpu);
 	err = err ? err : um_context_open(&p->adv, &ao, p->gpu, o->profile);
@@ -558,13 +559,13 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 	out->first_hinted_iteration = -1;
 	p.iterations = um_trace_is_marked(trace) || um_trace_iterations(trace) > 1 ? o->iterations : 1;
 	err = too_small(o->budget, out->why, sizeof out->why);
-	if (!err)
-		err = um_trace_period_find(trace, &p.tail);
-	if (err) {
-		if (err == -ENODATA)
-			snprintf(out->why, sizeof out->why, "the trace has no iterations");
+	err = err ? err : um_trace_period_find(trace, &p.tail);
+	if (err == -ENODATA)
+		snprintf(out->why, sizeof out->why, "the trace has no iterations");
+	if (err && o->gpu)
+		o->gpu->api->close(o->gpu);
+	if (err)
 		return err;
-	}
 	for (size_t i = 0; i < um_trace_length(trace); i++) {
 		const struct um_event *e = um_trace_event(trace, i);
 
@@ -574,6 +575,8 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 	p.ptr = calloc(p.n_ids + 1, sizeof *p.ptr);
 	p.moved = calloc(p.tail.moves.n + 1, sizeof *p.moved);
 	err = p.ptr && p.moved ? start(&p) : -ENOMEM;
+	if (err && !p.gpu && o->gpu)
+		o->gpu->api->close(o->gpu);
 	if (!err)
 		err = play_all(&p);
 	if (!err)

@@ -65,6 +65,7 @@ struct um_play_options {
 	/* Called with the simulated device, which then keeps a ledger, before the first event; may be NULL. */
 	void (*opened)(void *user, struct um_gpu *gpu);
 	void *opened_user;
+	struct um_gpu *gpu; /* an open device, which is taken, instead of one of its own; NULL */
 };
 
 struct um_play_iteration {
