@@ -562,10 +562,6 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 	err = err ? err : um_trace_period_find(trace, &p.tail);
 	if (err == -ENODATA)
 		snprintf(out->why, sizeof out->why, "the trace has no iterations");
-	if (err && o->gpu)
-		o->gpu->api->close(o->gpu);
-	if (err)
-		return err;
 	for (size_t i = 0; i < um_trace_length(trace); i++) {
 		const struct um_event *e = um_trace_event(trace, i);
 
@@ -574,7 +570,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 	}
 	p.ptr = calloc(p.n_ids + 1, sizeof *p.ptr);
 	p.moved = calloc(p.tail.moves.n + 1, sizeof *p.moved);
-	err = p.ptr && p.moved ? start(&p) : -ENOMEM;
+	err = err ? err : p.ptr && p.moved ? start(&p) : -ENOMEM;
 	if (err && !p.gpu && o->gpu)
 		o->gpu->api->close(o->gpu);
 	if (!err)
