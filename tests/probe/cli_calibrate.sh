@@ -80,7 +80,8 @@ if grep -q 'c_cpuf.*assumed' "$tmp/v100"; then
 	skip 3 "the CPU is not followed here"
 else
 	printf '%s\n' 'flops = 13e12' 'mem_bandwidth = 800e9' 'launch_ns = 5000' 'h2d = 12e9' 'd2h = 12e9' \
-		'duplex = 0.8' 'eta = 0.9' 'b_remote = 0.8' 'driver = 595' 'o_seg = 400' 'link_devices = 1' >"$tmp/known"
+		'duplex = 0.8' 'eta = 0.9' 'b_remote = 0.8' 'driver = 595' 'o_seg = 400' \
+		'link_devices = 1' >"$tmp/known"
 	sed -n 's/^| `\(c_[a-z0-9_]*\)`, `\(c_[a-z0-9_]*\)` .* | \([0-9]*\), \([0-9]*\) |$/\1 = \3\n\2 = \4/p
 		s/^| `\(c_[a-z0-9_]*\)` .* | \([0-9]*\) |$/\1 = \2/p
 		s/^| `\(c_[a-z0-9_]*\)`, `\(c_[a-z0-9_]*\)`.*| \([0-9]*\), \([0-9]*\) |$/\1 = \3\n\2 = \4/p' \
