@@ -241,7 +241,7 @@ static int map_file(struct um_arbiter *a)
 	return 0;
 }
 
-/* Removes the file if nobody is left. */
+/* Removes the file if no context has a slot. */
 static void remove_file(struct um_arbiter *a)
 {
 	struct stat own, named;

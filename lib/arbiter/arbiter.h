@@ -19,7 +19,7 @@
  * Locks are open file description locks, which the kernel releases when the process ends, however it ends:
  *
  *     byte 0       guards the table. Held for some microseconds, never while waiting
- *     byte 1 + i   held by the owner of slot i for as long as it has the slot: nobody holds it, so the owner is dead
+ *     byte 1 + i   the owner of slot i holds it as long as it has the slot. A free lock means that the owner has ended
  *
  * A process that is killed leaves no lock, and no half-written state that matters: its slot is its own, and whoever
  * finds the lock of a slot free removes the slot. Each change of the table increments its generation, so a context that
@@ -95,7 +95,7 @@ static inline int um_arbiter_has_news(struct um_arbiter *a)
 /* Writes the claim, finds the target, and takes of it what is free: updates `held` and `target`. 0, or -EBUSY: call it
  * again later. */
 int um_arbiter_look(struct um_arbiter *a, const struct um_arbiter_claim *claim);
-/* The context uses no more than so many blocks from now on, fewer than it held. 0, or -EBUSY: later. */
+/* The context gives up blocks: it holds `blocks`, fewer than before. 0, or -EBUSY: call it again later. */
 int um_arbiter_confirm(struct um_arbiter *a, uint64_t blocks);
 
 #endif

@@ -6,8 +6,8 @@
  * out   blocks of each context
  * owns  nothing
  *
- * Max-min fairness with weights, in whole blocks. First each context gets a share in proportion to its weight, but no
- * more than it needs; what it does not need is divided among the others in the same way. What nobody needs is divided
+ * Max-min fairness with weights, in whole blocks. First each context gets a share in proportion to its weight, at
+ * most its need; the others divide the rest in the same way. Then the blocks that exceed all needs are divided
  * likewise, up to what each may have. A context that is alone gets all that it may have. Equal inputs give equal
  * results, in every process. Start path and iteration path: O(contexts^2), no allocation.
  */

@@ -19,8 +19,8 @@ struct um_choose_rule {
 	const uint64_t *clock; /* by op, when it starts; n_ops + 1. Borrowed */
 	const int64_t *penalty; /* by visit, subtracted. Borrowed */
 	int begin, clean;
-	/* Host memory (model/plan_host.h): after so many blocks have left the device, they are evicted again, before
-	 * all others. UINT32_MAX: no limit. `host`: by block, 1 if it has left; grows. Borrowed */
+	/* Host memory (model/plan_host.h). `host`: by block, 1 if it was evicted before; the sweep adds to it.
+	 * Borrowed. Once `free_host` blocks were evicted, the sweep prefers them as victims. UINT32_MAX: no limit */
 	uint8_t *host;
 	uint32_t free_host;
 };

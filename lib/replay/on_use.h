@@ -43,7 +43,7 @@ struct um_on_use {
 int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_issue *give, void *user);
 void um_on_use_fini(struct um_on_use *p);
 
-/* Host memory: once so many blocks have been evicted, those are evicted again before others. Before the first op, where
+/* Host memory: once `blocks` blocks were evicted, they are the preferred victims. Before the first op, where
  * the device does not keep the budget by itself. 0 or -ENOMEM. */
 int um_on_use_limit_host(struct um_on_use *p, uint64_t blocks);
 

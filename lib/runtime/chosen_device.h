@@ -51,10 +51,10 @@ void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate);
 
 /* Bytes of the device that its contexts may use, all together. */
 uint64_t um_chosen_device_whole(const struct um_chosen_device *d);
-/* The device has so many bytes for its contexts, whatever was free when this one was opened. `asked`: the requested
+/* All contexts of the device have `bytes` together, whatever was free when this one was opened. `asked`: the requested
  * budget, 0: none. */
 void um_chosen_device_shares(struct um_chosen_device *d, uint64_t bytes, uint64_t asked);
-/* Other contexts use the device, too: this one may use so many bytes of it, with its unmanaged memory. */
+/* Other contexts use the device, too: this one's share is `bytes`, unmanaged memory included. */
 void um_chosen_device_grant(struct um_chosen_device *d, uint64_t bytes);
 /* Bytes of the device that the context may use while it has the device for itself. */
 uint64_t um_chosen_device_most(const struct um_chosen_device *d);

@@ -113,7 +113,7 @@ static void give_up_room(struct umadv *adv)
 		um_arbiter_confirm(&s->arbiter, s->in_use);
 }
 
-/* Uses so many blocks from now on. If hints cannot change now, all stays as it is until the next iteration. */
+/* Sets the budget. If hints cannot change now, the budget changes at a later iteration. */
 static void change(struct umadv *adv, uint64_t blocks)
 {
 	struct um_sharing *s = &adv->sharing;

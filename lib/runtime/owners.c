@@ -4,6 +4,7 @@
 #include "base/vec.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct range {
 	uint64_t addr, bytes;
@@ -14,6 +15,7 @@ struct range {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static UM_VEC(struct range) ranges;
+static atomic_int several; /* contexts have owned memory at once: an op with unknown memory has to look */
 
 static void before_fork(void)
 {
@@ -34,6 +36,8 @@ void um_owners_add(uint64_t addr, uint64_t bytes, const void *owner, int device)
 {
 	pthread_once(&once, watch);
 	pthread_mutex_lock(&lock);
+	if (ranges.n && ranges.at[0].owner != owner)
+		atomic_store_explicit(&several, 1, memory_order_relaxed);
 	(void)um_vec_push(&ranges, ((struct range){addr, bytes, owner, device}));
 	pthread_mutex_unlock(&lock);
 }
@@ -55,6 +59,8 @@ int um_owners_other(uint64_t addr, const void *owner, int *device)
 {
 	int found = 0;
 
+	if (!atomic_load_explicit(&several, memory_order_relaxed))
+		return 0;
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < ranges.n && !found; i++)
 		if (addr - ranges.at[i].addr < ranges.at[i].bytes && ranges.at[i].owner != owner) {

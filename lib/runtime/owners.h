@@ -6,8 +6,8 @@
  * out   the device of the context that owns an address
  * owns  the list of ranges of all contexts, under a lock of its own
  *
- * Thread-safe; may be called with a context's lock held. Outside the op path: for memory taken from CUDA, and for
- * invalid announcements. O(ranges).
+ * Thread-safe; may be called with a context's lock held. Called for memory taken from CUDA, and in the op path
+ * for addresses of no tensor: one load in a process with one context, else O(ranges).
  */
 #ifndef UM_RUNTIME_OWNERS_H
 #define UM_RUNTIME_OWNERS_H

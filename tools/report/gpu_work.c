@@ -6,17 +6,6 @@
 
 #include "base/hash.h"
 
-static void work_add(struct um_report_work *to, const struct um_report_work *w)
-{
-	to->launches += w->launches;
-	to->ns += w->ns;
-	to->faults += w->faults;
-	to->fault_ns += w->fault_ns;
-	to->h2d_bytes += w->h2d_bytes;
-	to->d2h_bytes += w->d2h_bytes;
-	to->wait_ns += w->wait_ns;
-}
-
 static void moves_add(struct um_report_moves *to, const struct um_report_moves *m)
 {
 	to->bytes += m->bytes;
@@ -26,7 +15,7 @@ static void moves_add(struct um_report_moves *to, const struct um_report_moves *
 
 static void add_sums(struct um_report_sums *to, const struct um_report_sums *from)
 {
-	work_add(&to->work, &from->work);
+	um_report_work_add(&to->work, &from->work);
 	to->fault_groups += from->fault_groups;
 	to->cpu_faults += from->cpu_faults;
 	for (int w = 0; w <= UM_DIR_D2D; w++)
@@ -150,11 +139,11 @@ static int run(struct um_report_lane *l, int64_t begin, const struct um_report_r
 /* Charges process, iteration, op and tensor. */
 static void charge(struct um_report *r, const struct um_report_running *k, const struct um_report_work *w)
 {
-	work_add(&r->ops.at[k->op].work, w);
+	um_report_work_add(&r->ops.at[k->op].work, w);
 	if (k->cell != UM_REPORT_NONE)
-		work_add(&r->cells.at[k->cell].work, w);
-	work_add(&um_report_sums_of(r, k->iteration)->work, w);
-	work_add(&r->all.work, w);
+		um_report_work_add(&r->cells.at[k->cell].work, w);
+	um_report_work_add(&um_report_sums_of(r, k->iteration)->work, w);
+	um_report_work_add(&r->all.work, w);
 }
 
 static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iteration)

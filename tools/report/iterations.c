@@ -215,17 +215,6 @@ static void mark(struct um_report *r, const struct um_report_process *p)
 	}
 }
 
-static void add_work(struct um_report_work *to, const struct um_report_work *w)
-{
-	to->launches += w->launches;
-	to->ns += w->ns;
-	to->faults += w->faults;
-	to->fault_ns += w->fault_ns;
-	to->h2d_bytes += w->h2d_bytes;
-	to->d2h_bytes += w->d2h_bytes;
-	to->wait_ns += w->wait_ns;
-}
-
 /* Sums of iterations in the steady state. */
 static void sum_steady(const struct um_report *r, struct um_report_process *p)
 {
@@ -238,7 +227,7 @@ static void sum_steady(const struct um_report *r, struct um_report_process *p)
 			continue;
 		p->steady++;
 		p->steady_ns += it->ns;
-		add_work(&p->work, &it->sums.work);
+		um_report_work_add(&p->work, &it->sums.work);
 	}
 }
 

@@ -79,4 +79,15 @@ static inline struct um_report_sums *um_report_sums_of(struct um_report *r, uint
 	return iteration == UM_REPORT_NONE ? &r->outside : &r->iterations.at[iteration].sums;
 }
 
+static inline void um_report_work_add(struct um_report_work *to, const struct um_report_work *w)
+{
+	to->launches += w->launches;
+	to->ns += w->ns;
+	to->faults += w->faults;
+	to->fault_ns += w->fault_ns;
+	to->h2d_bytes += w->h2d_bytes;
+	to->d2h_bytes += w->d2h_bytes;
+	to->wait_ns += w->wait_ns;
+}
+
 #endif
