@@ -63,8 +63,53 @@ uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_
 	return (uint64_t)(bytes * 1e9 / (double)rate + 0.5);
 }
 
+/* The bytes of the whole blocks that a use lies in. */
+static uint64_t block_bytes(const struct um_plan *p, const struct um_sched_use *u)
+{
+	uint64_t place = p->sched.slots.at[u->slot].place, lo = (place == UINT64_MAX ? 0 : place) + u->off;
+
+	return ((lo + u->bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1)) - (lo & ~(UM_BLOCK_BYTES - 1));
+}
+
+/* By slot: is it used by an op whose ranges, in whole blocks, exceed the budget? To be freed; NULL: out of memory. */
+static uint8_t *find_large(const struct um_plan *p)
+{
+	uint8_t *large = calloc(p->sched.slots.n + 1, 1);
+
+	for (size_t i = 0; large && i < p->sched.ops.n; i++) {
+		const struct um_sched_op *op = &p->sched.ops.at[i];
+		const struct um_sched_use *use = &p->sched.uses.at[op->first_use];
+		uint64_t bytes = 0;
+
+		for (uint32_t k = 0; k < op->n_uses; k++)
+			bytes += block_bytes(p, &use[k]);
+		for (uint32_t k = 0; k < op->n_uses && bytes > p->budget; k++)
+			large[use[k].slot] = 1;
+	}
+	return large;
+}
+
+/* A slot with a range that some op uses as a whole, and no large one; UM_NO_SLOT: there is none. */
+static uint32_t find_whole(const struct um_plan *p, const struct um_host_resident *ranges, const uint8_t *large)
+{
+	for (size_t i = 0; i < p->sched.ops.n; i++) {
+		const struct um_sched_op *op = &p->sched.ops.at[i];
+
+		for (uint32_t k = 0; op->stream != UM_STREAM_CPU && k < op->n_uses; k++) {
+			const struct um_sched_use *u = &p->sched.uses.at[op->first_use + k];
+
+			if (u->touched >= u->bytes && !large[u->slot] && um_host_resident_overlap(u, &ranges[u->slot]))
+				return u->slot;
+		}
+	}
+	return UM_NO_SLOT;
+}
+
 int um_host_resident_check(const struct um_plan *p, const struct um_host_resident *ranges, char *why, size_t size)
 {
+	uint8_t *large;
+	uint32_t whole;
+
 	for (uint32_t i = 0; i < p->sched.slots.n; i++) {
 		const struct um_slot *s = &p->sched.slots.at[i];
 
@@ -74,18 +119,16 @@ int um_host_resident_check(const struct um_plan *p, const struct um_host_residen
 				why, size,
 				"slot %u is advised to stay on the host, but it does not live in all iterations", i);
 	}
-	for (size_t i = 0; i < p->sched.ops.n; i++) {
-		const struct um_sched_op *op = &p->sched.ops.at[i];
-
-		for (uint32_t k = 0; op->stream != UM_STREAM_CPU && k < op->n_uses; k++) {
-			const struct um_sched_use *u = &p->sched.uses.at[op->first_use + k];
-
-			if (u->touched >= u->bytes && um_host_resident_overlap(u, &ranges[u->slot]))
-				return um_refuse(why, size,
-						 "slot %u is advised to stay on the host, but an op uses it as a whole",
-						 u->slot);
-		}
-	}
+	large = find_large(p);
+	if (!large)
+		return -ENOMEM;
+	whole = find_whole(p, ranges, large);
+	free(large);
+	if (whole != UM_NO_SLOT)
+		return um_refuse(why, size,
+				 "slot %u is advised to stay on the host, but an op uses it as a whole, and none that "
+				 "exceeds the budget does",
+				 whole);
 	for (size_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];
 		struct um_sched_use range = {.off = h->off, .bytes = h->bytes};

@@ -7,7 +7,8 @@
  *
  * These bytes take no device memory and are never prefetched. An op reads and writes them over the link while it runs,
  * so it takes at least the link's time for the bytes that it touches. This is meant for tables in which ops look up a
- * little: a plan is not sound if an op uses such a range as a whole.
+ * little, and for the data of an op that exceeds the budget: a plan is not sound if an op uses such a range as a whole,
+ * and none of those that use its slot exceeds the budget.
  */
 #ifndef UM_MODEL_HOST_RESIDENT_H
 #define UM_MODEL_HOST_RESIDENT_H

@@ -4,6 +4,8 @@
  */
 #include "plan/advice.h"
 
+#include "plan/spill.h"
+
 /* By slot: ops leave its content the same in all iterations. */
 static uint8_t *find_constant(const struct um_schedule *s)
 {
@@ -121,7 +123,7 @@ int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_
 	const struct um_schedule *s = &p->sched;
 	struct um_host_resident *host_resident = calloc(s->slots.n + 1, sizeof *host_resident);
 	double *looked = calloc(s->slots.n + 1, sizeof *looked); /* bytes of the range that ops touch */
-	size_t any = 0;
+	int any = 0, spilled;
 
 	*out = NULL;
 	if (!host_resident || !looked) {
@@ -149,12 +151,13 @@ int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_
 	for (size_t i = 0; i < s->slots.n; i++) {
 		if (looked[i] <= 0 || looked[i] * (double)p->h2d >= (double)host_resident[i].bytes * (double)remote)
 			host_resident[i].bytes = 0;
-		any += host_resident[i].bytes != 0;
+		any |= host_resident[i].bytes != 0;
 	}
 	free(looked);
-	if (any)
+	spilled = um_spill_paged(p, host_resident);
+	if (spilled >= 0 && (any || spilled))
 		*out = host_resident;
 	else
 		free(host_resident);
-	return 0;
+	return spilled < 0 ? spilled : 0;
 }

@@ -10,7 +10,7 @@
  * dirty pages, so without the advice it copies ranges that the plan counts as clean.
  *
  * Host-resident: ranges in which ops only look up a little, if the link needs less time for these accesses than for one
- * migration of the whole: they stay on the host and take no room.
+ * migration of the whole; and what an op uses beyond the budget (plan/spill.h). They stay on the host and take no room.
  */
 #ifndef UM_PLAN_ADVICE_H
 #define UM_PLAN_ADVICE_H
@@ -25,7 +25,7 @@ int um_advice_drop(struct um_plan *p);
 
 /* By slot, the ranges that may be host-resident in a plan of this schedule (with places), whole blocks; NULL: none.
  * `remote`: bytes/s of accesses over the link. These are ranges that the link accesses faster than it migrates them,
- * and ranges of paged ops. To be freed. 0 or -ENOMEM. O(uses). */
+ * and ranges of paged ops. To be freed. 0 or -ENOMEM. O(uses + what um_spill_paged costs). */
 int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_host_resident **host_resident);
 
 #endif

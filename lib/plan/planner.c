@@ -157,23 +157,15 @@ static void swap_times(struct um_schedule *s, uint64_t *ns)
 	}
 }
 
-static size_t count_paged(const struct um_schedule *s)
+/* The time of an iteration. Page faults move about as much as a paged op touches, whatever is resident before. */
+static uint64_t paged_ns(const struct um_plan *p)
 {
-	size_t n = 0;
+	double bytes = 0;
 
-	for (size_t i = 0; i < s->ops.n; i++)
-		n += s->ops.at[i].paged;
-	return n;
+	for (size_t i = 0; i < p->sched.ops.n; i++)
+		bytes += p->sched.ops.at[i].paged ? um_sched_touched(&p->sched, &p->sched.ops.at[i]) : 0;
+	return p->predicted_ns + (uint64_t)(bytes * 1e9 / (double)p->h2d);
 }
-
-/* Is the plan better than one with `was` paged ops and time `ns`? */
-static int is_better(const struct um_plan *p, size_t was, uint64_t ns)
-{
-	size_t is = count_paged(&p->sched);
-
-	return is < was || (is == was && p->predicted_ns < ns);
-}
-
 /* Makes the plan with host-resident ranges too; it is used if it is better than `out`, or if there was no plan (`had`
  * is the error). 0, -ENOMEM, or `had`. */
 static int build_host_resident(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
@@ -181,7 +173,7 @@ static int build_host_resident(const struct um_plan_request *r, struct um_plan *
 	uint64_t *ns = malloc((out->sched.ops.n + 1) * sizeof *ns);
 	uint64_t remote = (uint64_t)(r->profile->b_remote * r->profile->h2d);
 	uint8_t *was = malloc(out->sched.ops.n + 1); /* by op: paged without such ranges */
-	size_t paged = count_paged(&out->sched);
+	uint64_t without = paged_ns(out);
 	struct um_plan near = *out;
 	struct um_host_resident *host_resident = NULL;
 	char line[240];
@@ -204,7 +196,7 @@ static int build_host_resident(const struct um_plan_request *r, struct um_plan *
 	swap_times(&out->sched, ns);
 	err = build_hints(r, NULL, host_resident, out, had ? why : line, had ? size : sizeof line);
 	swap_times(&out->sched, ns);
-	if (err || (!had && !is_better(out, paged, near.predicted_ns))) {
+	if (err || (!had && paged_ns(out) >= without)) {
 		um_vec_fini(&out->hints);
 		memcpy(&out->hints, &near.hints, sizeof out->hints);
 		out->predicted_ns = near.predicted_ns;

@@ -169,19 +169,20 @@ static int compare(struct umadv *adv, const struct um_op *op, const struct umadv
 	return 0;
 }
 
-/* Advances the cursor by this op, or leaves the schedule. `info`: as in replay(). */
-static inline void advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
+/* Advances the cursor by this op, or leaves the schedule. `info`: as in replay(). 1: no schedule is followed. */
+static inline int advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
 {
 	struct um_replan *r = &adv->replan;
 
 	if (!info)
 		um_cursor_advance(&r->cursor);
 	else if (compare(adv, op, info))
-		return;
+		return 1;
 	if (r->cursor.op == 1 && um_replan_may_begin(r)) {
 		um_context_forget_uses(adv);
 		begin_plan(adv);
 	}
+	return 0;
 }
 
 /* Prefetches the ranges of the op just before it. Not used by the published schemes. */
@@ -246,9 +247,9 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	struct um_cursor *c = &adv->replan.cursor;
 	int err;
 
-	if (info || um_follow_waits(adv->replan.state)) /* uses in the plan do not contradict its advice */
+	/* the plan's own uses do not contradict its advice */
+	if (advance(adv, op, info) || c->n_rebound || um_follow_waits(adv->replan.state))
 		um_executor_use(ex, adv->op.uses, adv->op.n_uses);
-	advance(adv, op, info);
 	err = um_executor_op(ex, c->op - 1, stream, c, adv->op.uses, adv->op.n_uses);
 	if (err > 0) {
 		replay_without_plan(adv, op, stream);

@@ -209,7 +209,12 @@ static void on_the_host(void)
 	refused("1100 bytes resident, 100 allowed", "nor without a rate");
 	far(0);
 	p.sched.uses.at[0].touched = 1000;
-	refused("slot 0 is advised to stay on the host, but an op uses it as a whole", "what an op goes all through");
+	is_int(check(), 0, "an op that exceeds the budget may access all of what stays on the host");
+	is_u64(f.ns, 2000 + 150, "it takes what the link needs for all of that");
+	p.budget = 4 * UM_BLOCK_BYTES;
+	refused("slot 0 is advised to stay on the host, but an op uses it as a whole, and "
+		"none that exceeds the budget does",
+		"an op that fits uses as a whole what stays on the host");
 	far(0);
 	fx_op(&p.sched, "checkpoint", 0, "r0");
 	p.sched.ops.at[2].stream = UM_STREAM_CPU;
