@@ -24,7 +24,7 @@
 #define UM_PERIOD_REQUIRED 4
 #define UM_PERIOD_KEYS (UM_PERIOD_MOST * (UM_PERIOD_REQUIRED + 1))
 #define UM_PERIOD_OPS 20000u
-#define UM_PERIOD_RUN 8
+#define UM_PERIOD_RUN 6
 
 struct um_iteration_period {
 	uint64_t keys[UM_PERIOD_KEYS]; /* of iterations by themselves, the latest one last */
