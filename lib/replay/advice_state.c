@@ -82,6 +82,25 @@ int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const str
 	return err;
 }
 
+int um_advice_state_add(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes)
+{
+	const struct um_compiled_plan_run run = {addr, bytes};
+	size_t i;
+
+	if (um_vec_reserve(&m->runs, 1))
+		return -ENOMEM;
+	um_advice_state_clear(m, gpu, addr, bytes); /* runs are disjoint */
+	if (um_vec_reserve(&m->runs, 1))
+		return -ENOMEM;
+	if (set(m, gpu, &run))
+		return -ENOTSUP;
+	i = run_after(m->runs.at, m->runs.n, addr);
+	memmove(m->runs.at + i + 1, m->runs.at + i, (m->runs.n - i) * sizeof *m->runs.at);
+	m->runs.at[i] = run;
+	m->runs.n++;
+	return 0;
+}
+
 /* Removes [addr, end) from run `i`, which leaves no run, one, or two if there is room for another. Returns the number
  * of remaining runs. */
 static size_t cut(struct um_advice_state *m, struct um_gpu *gpu, size_t i, uint64_t addr, uint64_t end)

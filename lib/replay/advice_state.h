@@ -27,6 +27,9 @@ struct um_advice_state {
 int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs,
 			size_t n);
 
+/* These blocks are advised, too. 0, -ENOTSUP: the device refuses, or -ENOMEM. */
+int um_advice_state_add(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
+
 /* Withdraws the advice for the blocks that [addr, addr + bytes) touches. */
 void um_advice_state_clear(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
 

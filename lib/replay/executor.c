@@ -119,7 +119,12 @@ int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n)
 {
 	int read_mostly = ex->read_mostly.runs.n != 0, host_resident = ex->host_resident.runs.n != 0;
+	uint64_t bytes = 0;
 
+	for (uint32_t k = 0; host_resident && k < n; k++)
+		bytes += uses[k].bytes;
+	if (bytes > ex->host.budget_blocks * UM_BLOCK_BYTES)
+		host_resident = 0; /* the rest would not fit without it */
 	for (const struct um_use *u = uses; (read_mostly || host_resident) && u < uses + n; u++) {
 		int writes = read_mostly && u->access & UM_WRITE, brings = host_resident && u->touched >= u->bytes;
 		uint64_t addr = u->tensor->addr + u->off;
@@ -128,6 +133,26 @@ void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t
 		    (brings && um_advice_state_touches(&ex->host_resident, addr, u->bytes)))
 			um_executor_claim(ex, addr, u->bytes);
 	}
+}
+
+void um_executor_note_prefetch(struct um_executor *ex, uint64_t addr, uint64_t bytes)
+{
+	um_block_limit_add(&ex->lanes.limit, addr, bytes);
+}
+
+int um_executor_keep_on_host(struct um_executor *ex, uint64_t addr, uint64_t bytes)
+{
+	return um_lanes_drain(&ex->lanes) ? -EAGAIN : um_advice_state_add(&ex->host_resident, ex->gpu, addr, bytes);
+}
+
+int um_executor_any_host_resident(const struct um_executor *ex)
+{
+	return ex->host_resident.runs.n != 0;
+}
+
+int um_executor_is_host_resident(const struct um_executor *ex, uint64_t addr)
+{
+	return um_advice_state_touches(&ex->host_resident, addr, UM_BLOCK_BYTES);
 }
 
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes)

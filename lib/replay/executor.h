@@ -187,8 +187,19 @@ uint32_t um_executor_epoch(const struct um_executor *ex);
 int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* An op is about to use live tensors: ranges that it writes are no longer read mostly, host-resident ranges that it
- * uses as a whole become migratable again. Op path, except the first time. */
+ * uses as a whole become migratable again, unless the op exceeds the budget. Op path, except the first time. */
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n);
+
+/* Advises whole blocks to stay on the host, where ops access them, until an op uses them as a whole, or a plan begins
+ * that is without that advice. Waits for requests in progress. 0, -ENOTSUP, -EAGAIN, -ENOMEM. Not while a plan is
+ * followed. */
+int um_executor_keep_on_host(struct um_executor *ex, uint64_t addr, uint64_t bytes);
+/* Memory was prefetched without the executor, by a call that has returned. */
+void um_executor_note_prefetch(struct um_executor *ex, uint64_t addr, uint64_t bytes);
+
+/* Does such advice, or that of a plan, keep the block on the host? Any block? */
+int um_executor_is_host_resident(const struct um_executor *ex, uint64_t addr);
+int um_executor_any_host_resident(const struct um_executor *ex);
 /* Withdraws our advice on memory that leaves our control. */
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 

@@ -6,13 +6,11 @@
 #include <limits.h>
 #include <string.h>
 
-#define PAGE 4096u /* of those that an op touches here and there, each may lie in a block of its own */
-#define RESERVE_SHARE 4 /* at most this share of the budget is left to blocks that faults make resident */
-
 #define LONGEST_NS (1ull << 36) /* of an op, whatever the program says: times stay within 64 bits */
 #define CREDIT 8 /* blocks of other ops that are scanned for each block of an op, on average: predictions may jump */
 #define CREDIT_OPS 8 /* scanning an op costs as much as scanning 8 blocks */
 #define CREDIT_MOST (1 << 18)
+#define NEAR_OPS 8 /* a use so many ops before or after the predicted one was predicted well */
 #define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
 
 int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
@@ -20,6 +18,7 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 	memset(h, 0, sizeof *h);
 	h->host = *host;
 	h->credit = CREDIT_MOST;
+	h->trust = UM_HORIZON_TRUST;
 	h->freed = calloc(host->capacity + 1, sizeof *h->freed);
 	h->n_gone = UM_HORIZON_GONE_LEAST;
 	while (h->n_gone < 4 * host->capacity && h->n_gone < UM_HORIZON_GONE_MOST)
@@ -64,6 +63,7 @@ static void recall_block(void *user, uint64_t addr)
 	b = um_horizon_blocks_come(t, addr, UM_HORIZON_UNKNOWN);
 	b->in = um_executor_in_queued(h->host.executor);
 	b->streams = UINT_MAX;
+	b->early = 0;
 	if (h->host.dead(h->host.user, addr))
 		um_horizon_blocks_die(t, b);
 	h->n_in++;
@@ -98,43 +98,6 @@ void um_horizon_recall(struct um_horizon *h)
 
 /* --- the op at hand ----------------------------------------------------------------------------------------------- */
 
-static void count_reserve(struct um_horizon *h)
-{
-	uint64_t sum = 0, most = h->host.capacity / RESERVE_SHARE;
-
-	for (uint32_t i = 0; i < h->n_sparse; i++)
-		sum += h->sparse[i].blocks + h->sparse[i].more;
-	h->reserve = sum < most ? sum : most;
-}
-
-/* The op touches a little of this range, by page faults. */
-static void note_sparse(struct um_horizon *h, const struct um_use *u)
-{
-	uint64_t addr = u->tensor->addr + u->off;
-	struct um_horizon_sparse *s = h->sparse, *end = s + h->n_sparse;
-	uint64_t touched, most = (u->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
-
-	h->partial = 1;
-	while (s < end && (s->addr != addr || s->bytes != u->bytes))
-		s++;
-	if (s == end && h->n_sparse == UM_HORIZON_SPARSE)
-		return;
-	if (s == end)
-		h->sparse[h->n_sparse++] = (struct um_horizon_sparse){.addr = addr, .bytes = u->bytes};
-	touched = (u->touched + PAGE - 1) / PAGE;
-	s->blocks = s->blocks + touched < most ? s->blocks + touched : most;
-	s->more = s->blocks + touched < most ? touched : most - s->blocks;
-	count_reserve(h);
-}
-
-/* The reserve stays: the next iteration probably bears such memory again. */
-static void forget_sparse(struct um_horizon *h, uint64_t addr, uint64_t bytes)
-{
-	for (uint32_t i = 0; i < h->n_sparse; i++)
-		if (h->sparse[i].addr < addr + bytes && h->sparse[i].addr + h->sparse[i].bytes > addr)
-			h->sparse[i--] = h->sparse[--h->n_sparse];
-}
-
 static int is_ours(const struct um_use *u)
 {
 	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !um_range_is_sparse(u->touched, u->bytes);
@@ -150,6 +113,11 @@ static void pin(struct um_horizon *h, const struct um_use *u)
 
 		if (!um_horizon_block_resident(b))
 			continue;
+		if (b->early && b->next <= op + NEAR_OPS && op <= b->next + NEAR_OPS)
+			um_horizon_trust(h);
+		else
+			h->trust -= b->early;
+		b->early = 0;
 		if (b->state == UM_BLOCK_DEAD)
 			um_horizon_blocks_revive(&h->blocks, b, op);
 		else
@@ -182,7 +150,7 @@ static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 	int err = 0;
 
 	for (uint64_t a = um_block_of(begin); a < begin + bytes && !err; a += UM_BLOCK_BYTES) {
-		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)) || um_horizon_stays(h, a))
 			continue;
 		err = forget_content(h, u, a, &marked);
 		if (!err)
@@ -191,12 +159,16 @@ static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 	return err == -EAGAIN ? err : um_horizon_request(h, &r);
 }
 
-static uint64_t bytes_of(const struct um_use *uses, uint32_t n)
+/* The bytes of a use that have to be on the device. */
+static uint64_t bytes_of(const struct um_horizon *h, const struct um_use *u)
 {
-	uint64_t bytes = 0;
+	uint64_t begin = u->tensor->addr + u->off, bytes = u->bytes;
 
-	for (uint32_t k = 0; k < n; k++)
-		bytes += is_ours(&uses[k]) ? uses[k].bytes : 0;
+	if (!is_ours(u))
+		return 0;
+	for (uint64_t a = um_block_of(begin); um_executor_any_host_resident(h->host.executor) && a < begin + u->bytes;
+	     a += UM_BLOCK_BYTES)
+		bytes -= um_horizon_stays(h, a) ? UM_BLOCK_BYTES : 0;
 	return bytes;
 }
 
@@ -259,20 +231,52 @@ static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 	}
 }
 
+/* Did the op before this one, paged as well, use most of the same memory? Then the device is full of it, and each
+ * prefetch would evict another part. From now on this is the latest such op. */
+static int page_again(struct um_horizon *h, const struct um_use *uses, uint32_t n)
+{
+	uint64_t op = um_horizon_current(h), bytes = 0, same = 0;
+
+	for (uint32_t k = 0; k < n; k++) {
+		uint64_t lo = uses[k].tensor->addr + uses[k].off, hi = lo + uses[k].bytes;
+
+		bytes += is_ours(&uses[k]) ? uses[k].bytes : 0;
+		for (uint32_t i = 0; is_ours(&uses[k]) && i < h->n_paged; i++) {
+			const struct um_horizon_paged *p = &h->paged[i];
+			uint64_t from = lo > p->addr ? lo : p->addr, to = p->addr + p->bytes;
+
+			to = hi < to ? hi : to;
+			same += from < to ? to - from : 0;
+		}
+	}
+	same = h->paged_op && h->paged_op + 1 == op ? same : 0;
+	h->paged_op = op;
+	h->n_paged = 0;
+	for (uint32_t k = 0; k < n && h->n_paged < UM_HORIZON_PAGED; k++)
+		if (is_ours(&uses[k]))
+			h->paged[h->n_paged++] =
+				(struct um_horizon_paged){uses[k].tensor->addr + uses[k].off, uses[k].bytes};
+	return same > bytes / 2;
+}
+
 static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
 {
-	uint64_t bytes = bytes_of(uses, n);
-	double share = um_paged_share(bytes, um_horizon_capacity(h) * UM_BLOCK_BYTES);
+	uint64_t bytes = 0;
+	double share;
 	struct arrival last = {0};
 	uint64_t n_in = h->n_in;
 	int err = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
+		if (!(uses[k].tensor->flags & UM_TENSOR_UNMANAGED))
+			um_horizon_note_look_up(h, &uses[k]);
+		bytes += bytes_of(h, &uses[k]);
 		if (is_ours(&uses[k]))
 			pin(h, &uses[k]);
-		else if (!(uses[k].tensor->flags & UM_TENSOR_UNMANAGED))
-			note_sparse(h, &uses[k]);
 	}
+	share = um_paged_share(bytes, um_horizon_capacity(h) * UM_BLOCK_BYTES);
+	if (share < 1 && page_again(h, uses, n))
+		share = 0;
 	for (uint32_t k = 0; k < n && !err; k++)
 		if (is_ours(&uses[k]))
 			err = demand(h, &uses[k], um_paged_part(uses[k].bytes, share));
@@ -319,7 +323,7 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 
 void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 {
-	forget_sparse(h, addr, bytes);
+	um_horizon_forget_look_ups(h, addr, bytes);
 	for (uint64_t a = um_block_of(addr); a < addr + bytes; a += UM_BLOCK_BYTES) {
 		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
 

@@ -9,7 +9,8 @@
  * The horizon requests an op's missing blocks as the op is announced. Then it scans the predicted ops as far as all
  * that they use fits into the budget, with what is born and freed until then, and
  *   - prefetches the blocks that they miss while the link is idle, as soon as there is room that no birth before their
- *     use needs; if their op would have to displace a block in any case, that block is displaced now;
+ *     use needs; if their op would have to displace a block in any case, that block is displaced now. Where most of
+ *     these blocks were evicted before an op used them, it prefetches few;
  *   - evicts while the link is idle what cannot be resident at the coming peak of live bytes: the blocks with the
  *     furthest next use of those that will be live then, and others that are used after it if the link needs all the
  * time until the peak. For an op at hand, the victim is a block without a live tensor, which is discarded;
@@ -38,6 +39,7 @@ struct um_horizon_host {
 	uint64_t capacity; /* blocks */
 	int64_t in_ns, out_ns; /* time to prefetch a block, and to evict one */
 	int64_t new_ns; /* to prefetch one without content */
+	int remote; /* ops can access the host's memory over the link */
 	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
 	/* What probably happens to the live tensors of this block next, as um_predictor_next. */
 	struct um_predicted_next (*next)(void *user, uint64_t addr);
@@ -47,13 +49,22 @@ struct um_horizon_host {
 	void *user;
 };
 
-#define UM_HORIZON_SPARSE 16
+#define UM_HORIZON_TABLES 64
 
-/* Memory that ops touch here and there: page faults make its blocks resident. */
-struct um_horizon_sparse {
+/* A range that ops touch here and there. */
+struct um_horizon_table {
 	uint64_t addr, bytes;
-	uint64_t blocks; /* that may be resident, */
-	uint64_t more; /* and that one more op may make resident */
+	uint64_t blocks; /* that page faults may have made resident, */
+	uint64_t more; /* and that those of one more op may make resident */
+	uint32_t look_ups; /* so far */
+	int settled; /* it is advised to stay on the host, or never will be */
+};
+
+#define UM_HORIZON_PAGED 16
+
+/* Memory that an op above the budget used. */
+struct um_horizon_paged {
+	uint64_t addr, bytes;
 };
 
 /* An eviction. */
@@ -78,14 +89,18 @@ struct um_horizon {
 	uint32_t epoch; /* of the executor: requests of earlier ones were dropped */
 	struct um_executor_room before; /* evictions requested before the table was begun */
 	struct um_executor_room overwritten; /* discards of content that ops overwrite */
-	struct um_horizon_sparse sparse[UM_HORIZON_SPARSE];
-	uint32_t n_sparse;
+	struct um_horizon_table tables[UM_HORIZON_TABLES];
+	uint32_t n_tables, n_advised;
 	uint64_t reserve; /* blocks that are left to them */
 	int partial; /* page faults of announced ops made blocks resident that are not in the table */
+	struct um_horizon_paged paged[UM_HORIZON_PAGED]; /* of op number `paged_op`, 0: none so far */
+	uint32_t n_paged;
+	uint64_t paged_op;
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
+	int64_t trust; /* prefetches for ops to come that may be in vain: those that were not add to it */
 	int64_t credit; /* blocks and ops that may be scanned */
 	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */
 	uint64_t peak_again; /* number of the op from which it is looked for anew */

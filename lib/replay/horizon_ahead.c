@@ -60,6 +60,8 @@ static void scan_block(struct um_horizon *h, uint64_t addr, int overwritten)
 	if (um_horizon_plan_brings(h, addr, h->scanned))
 		return;
 	if (!b) {
+		if (um_horizon_stays(h, addr))
+			return;
 		if (overwritten)
 			h->unbrought++;
 		else
@@ -163,7 +165,7 @@ static int prefetch(struct um_horizon *h, int64_t end)
 	struct um_horizon_run r = {0};
 	int err = 0;
 
-	if (!h->blocks.n[UM_BLOCK_MISSED])
+	if (!h->blocks.n[UM_BLOCK_MISSED] || h->trust <= 0)
 		return 0;
 	end += early_ns(h);
 	while (h->blocks.n[UM_BLOCK_MISSED] && !err && h->in_free <= end) {

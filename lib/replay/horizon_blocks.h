@@ -29,6 +29,7 @@ struct um_horizon_block {
 	uint64_t addr;
 	uint64_t next; /* number of the op that uses it next, or UM_HORIZON_UNKNOWN */
 	int dies; /* no op uses it until its tensors are freed, after op number `next` */
+	int early; /* it was prefetched for an op to come, and no op has used it since */
 	int overwritten; /* by op number `next`: its content will be discarded then */
 	uint64_t last; /* of the latest op that used it */
 	uint64_t near; /* == window of the table: an op that was scanned uses it, and it is resident */

@@ -58,6 +58,7 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 		return -EAGAIN;
 	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, b->streams, ahead, &freed->room))
 		return -EAGAIN;
+	h->trust -= b->early;
 	if (live)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
 	freed->ns = live ? h->out_free : h->clock;
@@ -142,8 +143,9 @@ int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r)
 int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t addr, uint64_t op)
 {
 	int err = 0, ahead = op > um_horizon_current(h);
+	uint32_t most = ahead ? UM_HORIZON_RUN : 1; /* a copy begins as soon as one block has left for it */
 
-	if (r->n && (r->n == UM_HORIZON_RUN || r->addr + r->n * UM_BLOCK_BYTES != addr || r->op != op))
+	if (r->n && (r->n >= most || r->addr + r->n * UM_BLOCK_BYTES != addr || r->op != op))
 		err = um_horizon_request(h, r);
 	if (!err)
 		err = make_room(h, ahead ? h->scanned : op);
@@ -152,10 +154,13 @@ int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t ad
 	if (!r->n)
 		*r = (struct um_horizon_run){.addr = addr, .op = op};
 	r->block[r->n] = um_horizon_blocks_come(&h->blocks, addr, op);
+	r->block[r->n]->early = ahead;
 	if (ahead)
 		um_horizon_blocks_set_near(&h->blocks, r->block[r->n], 1);
 	else
 		r->block[r->n]->last = op;
+	if (!ahead && h->n_in % UM_HORIZON_TRIES == 0)
+		um_horizon_trust(h);
 	r->n++;
 	h->n_in++;
 	return 0;

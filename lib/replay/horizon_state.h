@@ -31,6 +31,26 @@ static inline int um_horizon_plan_brings(const struct um_horizon *h, uint64_t ad
 	       h->host.plan_begins(h->host.user, addr) == UM_NOT_RESIDENT;
 }
 
+/* Does a plan's advice keep the block on the host? */
+static inline int um_horizon_stays(const struct um_horizon *h, uint64_t addr)
+{
+	return um_executor_is_host_resident(h->host.executor, addr);
+}
+
+/* An op, not a CPU's access, is about to use the range: it may be a table. */
+void um_horizon_note_look_up(struct um_horizon *h, const struct um_use *u);
+/* The memory was freed. What is left to page faults stays: the next iteration probably bears such memory again. */
+void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t bytes);
+
+#define UM_HORIZON_TRUST 64
+#define UM_HORIZON_TRIES 64 /* prefetches for ops at hand, after which one ahead is tried where they were wrong */
+
+/* One more prefetch for an op to come may be made in vain. */
+static inline void um_horizon_trust(struct um_horizon *h)
+{
+	h->trust += h->trust < UM_HORIZON_TRUST;
+}
+
 /* Blocks that are prefetched together. */
 struct um_horizon_run {
 	uint64_t addr, op;

@@ -82,6 +82,8 @@ void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, 
 		counts->refused++;
 		return;
 	}
+	if (in && adv->replan.executor)
+		um_executor_note_prefetch(adv->replan.executor, h.addr, h.bytes);
 	counts->issued++;
 	counts->issued_by.hints[UM_HINT_ANNOUNCED]++;
 	*(in ? &counts->prefetch_bytes : &counts->evict_bytes) += h.bytes;
@@ -156,6 +158,7 @@ static int open_horizon(struct umadv *adv)
 					     .new_ns = (int64_t)(p->c_pf + p->c_zero),
 					     .in_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * p->eta)),
 					     .out_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta)),
+					     .remote = p->b_remote > 0,
 					     .dead = is_dead,
 					     .next = next_use,
 					     .plan_begins = plan_begins,

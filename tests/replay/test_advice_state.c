@@ -381,8 +381,15 @@ static void all_through(int own)
 	launch("all of it", &use, 1);
 	um_sim_sync(gpu);
 	um_sim_tally(gpu, &t);
-	is_u64(t.remote_bytes - before.remote_bytes, 0, "an op that goes all through it");
-	ok(t.h2d_bytes - before.h2d_bytes >= 96 * MIB, "its pages migrate");
+	is_u64(t.remote_bytes - before.remote_bytes, 96 * MIB, "an op above the budget reads the table over the link");
+	is_u64(t.faults - before.faults, 0, "an op above the budget causes no fault in the table");
+	before = t;
+	use = UMADV_READ_RANGE(table, 32 * MIB);
+	launch("a third of it", &use, 1);
+	um_sim_sync(gpu);
+	um_sim_tally(gpu, &t);
+	is_u64(t.remote_bytes - before.remote_bytes, 0, "an op that fits reads its part of the table on the device");
+	ok(t.h2d_bytes - before.h2d_bytes >= 32 * MIB, "that part migrates");
 	umadv_close(adv);
 }
 
