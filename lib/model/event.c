@@ -27,6 +27,15 @@ int um_role_parse(const char *name)
 	return -EINVAL;
 }
 
+#define MOST_FLOPS 16 /* for each byte that a streaming op touches */
+#define MOST_ACCESSES 1.5 /* of each byte */
+
+int um_cost_streams(const struct um_cost *cost, double touched)
+{
+	return (cost->bytes > 0 || cost->flops > 0) && cost->bytes <= touched * MOST_ACCESSES &&
+	       cost->flops <= touched * MOST_FLOPS;
+}
+
 double um_uses_touched(const struct um_use *uses, uint32_t n)
 {
 	double bytes = 0;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/spill.h"
 
-#define MOST_FLOPS 16 /* for each byte that a streaming op touches */
-#define MOST_ACCESSES 1.5 /* of each byte */
-
 struct spill {
 	const struct um_plan *p;
 	struct um_host_resident *range; /* by slot */
@@ -13,13 +10,9 @@ struct spill {
 	} * span; /* of one op */
 };
 
-/* Does the op access each byte about once? Without a cost that is not known. */
 static int streams(const struct um_schedule *s, const struct um_sched_op *op)
 {
-	double bytes = um_sched_touched(s, op);
-
-	return (op->cost.bytes > 0 || op->cost.flops > 0) && op->cost.bytes <= bytes * MOST_ACCESSES &&
-	       op->cost.flops <= bytes * MOST_FLOPS;
+	return um_cost_streams(&op->cost, um_sched_touched(s, op));
 }
 
 static int stays(const struct um_slot *t, size_t slot)

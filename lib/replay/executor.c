@@ -116,15 +116,10 @@ int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 	return 0;
 }
 
-void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n)
+void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n, int streams)
 {
-	int read_mostly = ex->read_mostly.runs.n != 0, host_resident = ex->host_resident.runs.n != 0;
-	uint64_t bytes = 0;
+	int read_mostly = ex->read_mostly.runs.n != 0, host_resident = ex->host_resident.runs.n != 0 && !streams;
 
-	for (uint32_t k = 0; host_resident && k < n; k++)
-		bytes += uses[k].bytes;
-	if (bytes > ex->host.budget_blocks * UM_BLOCK_BYTES)
-		host_resident = 0; /* the rest would not fit without it */
 	for (const struct um_use *u = uses; (read_mostly || host_resident) && u < uses + n; u++) {
 		int writes = read_mostly && u->access & UM_WRITE, brings = host_resident && u->touched >= u->bytes;
 		uint64_t addr = u->tensor->addr + u->off;

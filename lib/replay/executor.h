@@ -187,8 +187,8 @@ uint32_t um_executor_epoch(const struct um_executor *ex);
 int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* An op is about to use live tensors: ranges that it writes are no longer read mostly, host-resident ranges that it
- * uses as a whole become migratable again, unless the op exceeds the budget. Op path, except the first time. */
-void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n);
+ * uses as a whole become migratable again, unless it `streams` (um_cost_streams). Op path, except the first time. */
+void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n, int streams);
 
 /* Advises whole blocks to stay on the host, where ops access them, until an op uses them as a whole, or a plan begins
  * that is without that advice. Waits for requests in progress. 0, -ENOTSUP, -EAGAIN, -ENOMEM. Not while a plan is

@@ -259,7 +259,8 @@ static int page_again(struct um_horizon *h, const struct um_use *uses, uint32_t 
 	return same > bytes / 2;
 }
 
-static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
+static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns,
+		       int streams)
 {
 	uint64_t bytes = 0;
 	double share;
@@ -274,6 +275,8 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 		if (is_ours(&uses[k]))
 			pin(h, &uses[k]);
 	}
+	if (streams)
+		bytes -= um_horizon_spill(h, uses, n, bytes);
 	share = um_paged_share(bytes, um_horizon_capacity(h) * UM_BLOCK_BYTES);
 	if (share < 1 && page_again(h, uses, n))
 		share = 0;
@@ -300,7 +303,8 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	return um_horizon_look_ahead(h, ns, n_in);
 }
 
-void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
+void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns,
+		   int streams)
 {
 	if (ns > LONGEST_NS)
 		ns = LONGEST_NS;
@@ -311,7 +315,7 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 	}
 	if (um_horizon_current(h) % OVERDUE_OPS == 0)
 		um_horizon_doubt_overdue(h, 0);
-	if (request_all(h, stream, uses, n, ns)) { /* the queues are full */
+	if (request_all(h, stream, uses, n, ns, streams)) { /* the queues are full */
 		um_executor_cancel(h->host.executor);
 		um_horizon_forget(h);
 	}

@@ -96,6 +96,7 @@ struct um_horizon {
 	struct um_horizon_paged paged[UM_HORIZON_PAGED]; /* of op number `paged_op`, 0: none so far */
 	uint32_t n_paged;
 	uint64_t paged_op;
+	uint32_t n_large; /* ops above the budget so far that stream */
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
@@ -118,8 +119,9 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host);
 void um_horizon_fini(struct um_horizon *h);
 
 /* An op, which the predictor was just fed with, is about to be launched on the program's stream of this number. It
- * takes `ns` with everything resident. */
-void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns);
+ * takes `ns` with everything resident. `streams`: um_cost_streams. */
+void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns,
+		   int streams);
 
 /* Memory was freed. */
 void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * horizon_look_up.c - ranges of which ops touch a little: tables
+ * horizon_look_up.c - what stays on the host: tables, of which ops touch a little, and parts of ops above the budget
  *
  * Page faults serve the look-ups in a range as long as they touch so little that a prefetch of all of it takes longer.
  * A range in which ops look up again and again, and which they never use as a whole, is advised to stay on the host
  * where not all live bytes fit: ops access it there over the link, and its room is for others.
+ *
+ * An op above the budget, of those that access each byte about once, moves most of its data by page faults. So what it
+ * uses beyond the budget stays on the host, too, as in a plan (plan/spill.h).
  */
 #include "replay/horizon_state.h"
 
@@ -92,4 +95,74 @@ void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t by
 	for (uint32_t i = 0; i < h->n_tables; i++)
 		if (h->tables[i].addr < addr + bytes && h->tables[i].addr + h->tables[i].bytes > addr)
 			h->tables[i--] = h->tables[--h->n_tables];
+}
+
+/* --- ops above the budget ----------------------------------------------------------------------------------------- */
+
+#define LARGE_OPS 2 /* that are left to page faults: the program may have few of them */
+
+/* The blocks of a use that lie in its tensor as a whole and may leave, at its end. */
+static uint64_t end_of_run(const struct um_horizon *h, const struct um_use *u, uint64_t *lo)
+{
+	uint64_t begin = u->tensor->addr + u->off, end = um_block_of(begin + u->bytes);
+
+	*lo = um_block_of(begin + UM_BLOCK_BYTES - 1);
+	while (end > *lo && um_horizon_stays(h, end - UM_BLOCK_BYTES))
+		end -= UM_BLOCK_BYTES;
+	return end;
+}
+
+/* Of the uses that have such blocks, the one whose tensor is used most seldom. */
+static const struct um_use *find_seldom(const struct um_horizon *h, const struct um_use *uses, uint32_t n)
+{
+	const struct um_use *best = NULL;
+	uint64_t most = 0, lo;
+
+	for (const struct um_use *u = uses; u < uses + n; u++) {
+		uint64_t gap = um_predictor_gap(h->host.predictor, u->tensor);
+
+		if (u->tensor->flags & (UM_TENSOR_UNMANAGED | UM_TENSOR_TRANSIENT) || u->touched < u->bytes ||
+		    gap <= most || end_of_run(h, u, &lo) <= lo)
+			continue;
+		best = u;
+		most = gap;
+	}
+	return best;
+}
+
+/* Evicts blocks and advises them to stay on the host. 0 or an error. */
+static int move_to_host(struct um_horizon *h, uint64_t lo, uint64_t hi)
+{
+	const struct um_executor_range range = {lo, hi - lo};
+	struct um_executor_room room;
+
+	for (uint64_t a = lo; a < hi; a += UM_BLOCK_BYTES)
+		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+			um_horizon_gone(h, a);
+	if (um_executor_evict_all(h->host.executor, &range, 1, &room))
+		return -EAGAIN;
+	return um_executor_keep_on_host(h->host.executor, lo, hi - lo);
+}
+
+uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint32_t n, uint64_t bytes)
+{
+	uint64_t most = um_horizon_capacity(h) * UM_BLOCK_BYTES, left = bytes, lo, hi;
+	const struct um_use *u;
+
+	most -= most < 2 * n * UM_BLOCK_BYTES
+			? most
+			: 2 * n * UM_BLOCK_BYTES; /* ranges may share their first and last blocks */
+	if (bytes <= most || !h->host.remote || h->n_large++ < LARGE_OPS)
+		return 0;
+	while (left > most && h->n_advised < MOST_ADVISED && (u = find_seldom(h, uses, n))) {
+		uint64_t want = (left - most + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+
+		hi = end_of_run(h, u, &lo);
+		lo = hi - lo > want ? hi - want : lo;
+		h->n_advised++;
+		if (move_to_host(h, lo, hi))
+			break;
+		left -= hi - lo;
+	}
+	return bytes - left;
 }

@@ -39,6 +39,9 @@ static inline int um_horizon_stays(const struct um_horizon *h, uint64_t addr)
 
 /* An op, not a CPU's access, is about to use the range: it may be a table. */
 void um_horizon_note_look_up(struct um_horizon *h, const struct um_use *u);
+/* An op that streams uses `bytes` that have to be on the device. If they exceed the budget, a part of tensors that are
+ * used seldom is advised to stay on the host. Returns its bytes. */
+uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint32_t n, uint64_t bytes);
 /* The memory was freed. What is left to page faults stays: the next iteration probably bears such memory again. */
 void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 

@@ -193,6 +193,13 @@ struct um_predicted_next um_predictor_next(const struct um_predictor *p, const s
 	return still(p, i == UM_PREDICTOR_NOBODY ? (struct um_predicted_next){0} : p->tensors.at[i].next);
 }
 
+uint64_t um_predictor_gap(const struct um_predictor *p, const struct um_tensor *t)
+{
+	uint32_t i = um_predictor_entry(p, t);
+
+	return i == UM_PREDICTOR_NOBODY ? 0 : p->tensors.at[i].gap;
+}
+
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k)
 {
 	return still(p, next_of_use(p, k));

@@ -207,7 +207,8 @@ static void stop_looking(struct umadv *adv)
 static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned stream)
 {
 	struct um_op_state *o = &adv->op;
-	uint64_t ns = um_profile_op_ns(&adv->device.profile, &op->cost, um_uses_touched(o->uses, o->n_uses));
+	double touched = um_uses_touched(o->uses, o->n_uses);
+	uint64_t ns = um_profile_op_ns(&adv->device.profile, &op->cost, touched);
 	const struct um_predictor_feed feed = {.kind = um_predictor_kind(op->name, op->stream, o->n_uses),
 					       .ns = ns,
 					       .live = adv->tensors.bytes_live,
@@ -229,7 +230,7 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 		return;
 	}
 	adv->horizon.shared = adv->pending.shared;
-	um_horizon_op(&adv->horizon, stream, o->uses, o->n_uses, ns);
+	um_horizon_op(&adv->horizon, stream, o->uses, o->n_uses, ns, um_cost_streams(&op->cost, touched));
 }
 
 /* The executor follows no plan. */
@@ -240,16 +241,27 @@ static void replay_without_plan(struct umadv *adv, const struct um_op *op, unsig
 	um_executor_guard(adv->replan.executor, stream, adv->op.uses, adv->op.n_uses);
 }
 
-/* `info`: of an op that was looked up; NULL: the op is the schedule's next. */
-static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
+/* The op may contradict the advice in effect: it is not the plan's. */
+static void use_beside_plan(struct umadv *adv, const struct umadv_op_info *info)
+{
+	const struct um_cost cost = {info->flops, info->bytes, 0};
+	const struct um_op_state *o = &adv->op;
+
+	um_executor_use(adv->replan.executor, o->uses, o->n_uses,
+			um_cost_streams(&cost, um_uses_touched(o->uses, o->n_uses)));
+}
+
+/* `known`: the op is the schedule's next, and was not looked up. */
+static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info,
+		   int known)
 {
 	struct um_executor *ex = adv->replan.executor;
 	struct um_cursor *c = &adv->replan.cursor;
 	int err;
 
 	/* the plan's own uses do not contradict its advice */
-	if (advance(adv, op, info) || c->n_rebound || um_follow_waits(adv->replan.state))
-		um_executor_use(ex, adv->op.uses, adv->op.n_uses);
+	if (advance(adv, op, known ? NULL : info) || c->n_rebound || um_follow_waits(adv->replan.state))
+		use_beside_plan(adv, info);
 	err = um_executor_op(ex, c->op - 1, stream, c, adv->op.uses, adv->op.n_uses);
 	if (err > 0) {
 		replay_without_plan(adv, op, stream);
@@ -476,7 +488,7 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 	if (o->cpu)
 		replay_cpu(adv, &op, known ? NULL : info);
 	else if (r->executor)
-		replay(adv, &op, number, known ? NULL : info);
+		replay(adv, &op, number, info, known != NULL);
 	else
 		prefetch_on_use(adv);
 	note_uses(o, adv->iterations.op_serial, o->cpu ? 0 : 1u << number);

@@ -166,7 +166,7 @@ static void announce(struct rig *r, const char *name, uint64_t ns, const uint32_
 	feed.kind = um_predictor_kind(name, 0, feed.n_uses);
 	feed.uses = uses;
 	r->err |= um_predictor_op(&r->predictor, &feed);
-	um_horizon_op(&r->horizon, 0, uses, feed.n_uses, ns);
+	um_horizon_op(&r->horizon, 0, uses, feed.n_uses, ns, 0);
 	um_executor_guard(r->ex, 0, uses, feed.n_uses);
 	if (um_executor_take_wait(r->ex, NULL, &wait))
 		r->err |= um_executor_wait(&wait);
@@ -622,7 +622,7 @@ static void sparse(void)
 		born(&r, i);
 	for (uint32_t n = 0; n < 4; n++) {
 		r.err |= um_predictor_op(&r.predictor, &feed);
-		um_horizon_op(&r.horizon, 0, &use, 1, 1000);
+		um_horizon_op(&r.horizon, 0, &use, 1, 1000, 0);
 		r.err |= um_sim_run(
 			r.gpu, NULL,
 			&(struct um_sim_kernel){.ns = 1000, .name = "look up", .access = &touch, .n_access = 1});
@@ -658,7 +658,7 @@ static void queue_full(void)
 		uses[i] = (struct um_use){t.id, &t, 2 * i * BLOCK, BLOCK, BLOCK, UM_UPDATE};
 	epoch = um_executor_epoch(r.ex);
 	r.err |= um_predictor_op(&r.predictor, &feed);
-	um_horizon_op(&r.horizon, 0, uses, n, 1000);
+	um_horizon_op(&r.horizon, 0, uses, n, 1000, 0);
 	is_u64(um_executor_epoch(r.ex), epoch, "an op with more requests than a queue holds waits for space");
 	r.err |= um_sim_sync(r.gpu);
 	um_executor_counts(r.ex, &counts);
