@@ -31,6 +31,7 @@ struct operand {
 	const struct um_sim_mem *mem; /* NULL: not managed */
 	uint64_t off, bytes;
 	uint64_t pages, touched; /* in the range; of them, actually touched */
+	uint64_t rows; /* bytes that are touched on all of its pages; 0: all */
 	uint32_t first, n; /* blocks */
 	uint32_t at; /* blocks passed, of n */
 	uint32_t access;
@@ -143,6 +144,7 @@ static void resolve(struct um_sim *sim, struct um_sim_walk *w)
 		l->first = (uint32_t)(l->off / UM_BLOCK_BYTES);
 		l->n = (uint32_t)(last / UM_BLOCK_BYTES) - l->first + 1;
 		l->pages = last / UM_SIM_PAGE - l->off / UM_SIM_PAGE + 1;
+		l->rows = l->touched < l->bytes ? l->touched : 0;
 		/* Scattered rows are assumed to be on 4 KiB pages of their own, evenly spread. */
 		if (!l->touched || l->touched >= l->bytes || (l->touched + 4095) / 4096 >= l->pages)
 			l->touched = l->pages;
@@ -231,7 +233,8 @@ static uint64_t operand_bytes(const struct operand *l, uint32_t k, uint32_t page
 		to = to < l->off + l->bytes ? to : l->off + l->bytes;
 		sum += to - from;
 	}
-	return sum;
+	/* over the link only the rows themselves are read and written */
+	return l->rows ? (uint64_t)((double)sum * (double)l->rows / (double)l->bytes) : sum;
 }
 
 /* Records the operand of each faulting page for the watcher. */
