@@ -339,7 +339,9 @@ struct umadv_op_info {
 	const struct umadv_use *uses;
 	size_t n_uses;
 	double flops, bytes; /* cost: floating-point operations, bytes of device-memory traffic. If both and `ns` are 0,
-				each byte of the uses is moved once */
+				each byte of the uses is moved once. An op above the budget whose `bytes` are at most
+				1.5 times those of its uses, with at most 16 `flops` for each, may access a part of
+				them on the host, over the link */
 	uint64_t ns; /* cost: measured time */
 	/* Relaunch: calling relaunch(relaunch_arg, stream) launches the op again, and returns 0, or an error if nothing
 	 * was launched. With the same content of its inputs the op produces the same content in `relaunch_outs`
