@@ -87,8 +87,9 @@ struct um_op {
 /* Bytes that `n` uses touch, counted per use. */
 double um_uses_touched(const struct um_use *uses, uint32_t n);
 
-/* Does an op of this cost, whose uses touch `touched` bytes, access each byte about once, and compute little with it? Then
- * it may access them over the link. Products of matrices read their operands several times. 0 where no cost is known. */
+/* Does an op of this cost, whose uses touch `touched` bytes, access each byte about once, and compute little with it?
+ * Then it may access them over the link. Products of matrices read their operands several times. 0 where no cost is
+ * known. */
 int um_cost_streams(const struct um_cost *cost, double touched);
 
 enum um_event_kind { UM_EV_ALLOC, UM_EV_FREE, UM_EV_OP, UM_EV_ITER, UM_EV_DEAD };

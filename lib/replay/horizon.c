@@ -340,17 +340,6 @@ void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 	}
 }
 
-void um_horizon_gone(struct um_horizon *h, uint64_t addr)
-{
-	struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
-
-	if (!b)
-		return;
-	if (b->state != UM_BLOCK_MISSED)
-		h->freed[h->n_out++ % h->host.capacity] = (struct um_horizon_freed){h->before, h->clock};
-	um_horizon_blocks_drop(&h->blocks, b);
-}
-
 void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_t n)
 {
 	for (const struct um_use *u = uses; u < uses + n; u++) {

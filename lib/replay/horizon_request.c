@@ -69,6 +69,17 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 	return 0;
 }
 
+void um_horizon_gone(struct um_horizon *h, uint64_t addr)
+{
+	struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
+
+	if (!b)
+		return;
+	if (b->state != UM_BLOCK_MISSED)
+		h->freed[h->n_out++ % h->host.capacity] = (struct um_horizon_freed){h->before, h->clock};
+	um_horizon_blocks_drop(&h->blocks, b);
+}
+
 void um_horizon_doubt_overdue(struct um_horizon *h, int pinned)
 {
 	struct um_horizon_blocks *t = &h->blocks;

@@ -3,6 +3,8 @@
 
 #include "runtime/environment.h"
 
+#include "gpu/simulation.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,4 +319,37 @@ void um_context_stats(struct umadv *adv, struct umadv_stats *out)
 	out->plan_ns /= adv->iterations.period.length;
 	out->played_ns /= adv->iterations.period.length;
 	out->in_core_ns /= adv->iterations.period.length;
+}
+
+/* --- the simulated device ----------------------------------------------------------------------------------------- */
+
+int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg)
+{
+	struct um_sim_kernel k = {.announced = 1, .fn = fn, .arg = arg};
+	struct um_gpu *gpu = adv->device.gpu;
+
+	um_assert_locked(adv);
+	if (!adv->device.simulated)
+		return -ENODEV;
+	struct um_checked_run *run = um_checking_launch(&adv->checking, &adv->tensors.registry, stream, &k);
+	int code = gpu->api->simulation->run(gpu, stream, &k);
+
+	if (code)
+		um_checking_cancel(&adv->checking, run);
+	um_checking_report(&adv->checking, &adv->notices);
+	return code == UM_CUDA_NO_MEMORY ? -ENOMEM : code ? -EIO : 0;
+}
+
+int um_context_finish(struct umadv *adv)
+{
+	struct um_gpu *gpu = adv->device.gpu;
+
+	um_assert_locked(adv);
+	if (!adv->device.simulated)
+		return -ENODEV;
+	int code = gpu->api->simulation->sync(gpu);
+
+	um_checking_report(&adv->checking, &adv->notices);
+	um_content_check_report(&adv->contents, &adv->tensors.registry, &adv->notices);
+	return code ? -EIO : 0;
 }

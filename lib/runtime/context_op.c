@@ -5,8 +5,6 @@
 #include "runtime/context.h"
 #include "runtime/mistakes.h"
 
-#include "gpu/simulation.h"
-
 #include <errno.h>
 
 /* A stream that has had no op for so long gives up its number to a new one, once its work is complete. */
@@ -573,35 +571,4 @@ int um_context_host(struct umadv *adv, const char *name, const struct umadv_use 
 	err = op_in_full(adv, NULL, (unsigned)UM_STREAM_CPU, &info, known);
 	adv->op.cpu = 0;
 	return err;
-}
-
-int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg)
-{
-	struct um_sim_kernel k = {.announced = 1, .fn = fn, .arg = arg};
-	struct um_gpu *gpu = adv->device.gpu;
-
-	um_assert_locked(adv);
-	if (!adv->device.simulated)
-		return -ENODEV;
-	struct um_checked_run *run = um_checking_launch(&adv->checking, &adv->tensors.registry, stream, &k);
-	int code = gpu->api->simulation->run(gpu, stream, &k);
-
-	if (code)
-		um_checking_cancel(&adv->checking, run);
-	um_checking_report(&adv->checking, &adv->notices);
-	return code == UM_CUDA_NO_MEMORY ? -ENOMEM : code ? -EIO : 0;
-}
-
-int um_context_finish(struct umadv *adv)
-{
-	struct um_gpu *gpu = adv->device.gpu;
-
-	um_assert_locked(adv);
-	if (!adv->device.simulated)
-		return -ENODEV;
-	int code = gpu->api->simulation->sync(gpu);
-
-	um_checking_report(&adv->checking, &adv->notices);
-	um_content_check_report(&adv->contents, &adv->tensors.registry, &adv->notices);
-	return code ? -EIO : 0;
 }
