@@ -9,8 +9,8 @@
 # times the memory: the predicted steady time of lookahead's plan over the bound of the linear program (1 is optimal).
 # Combinations in which an operation does not fit have no row. UMADVISE names the tool (default:
 # build/plain/tools/umadvise), BOUND_TIME the seconds for a bound (default: 30), CARDS the devices; v100/2 is one with
-# half of the link's rate. BOUND names the option: --bound, or "--bound --bound-copies", which counts a copy for whatever
-# leaves, as the driver makes one.
+# half of the link's rate. BOUND names the options: --bound, or "--bound --bound-copies", which counts the copies that the
+# driver makes.
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 tool=${UMADVISE:-$top/build/plain/tools/umadvise}
@@ -43,14 +43,14 @@ for trace in "$@"; do
 		[ "$part" != "$card" ] || part=1
 		card "${card%/*}" "$part"
 		for ratio in 1.25 1.5 2 3; do
-			[ ! -t 2 ] || printf '\r%s %s %s   ' "$(basename "$trace")" $card $ratio >&2
+			[ ! -t 2 ] || printf '\r%s %s %s   ' "$(basename "$trace")" "$card" $ratio >&2
 			"$tool" plan "$trace" --profile "$tmp/${card%/*}.profile" --oversubscribe $ratio "${bound[@]}" \
 				--bound-time "${BOUND_TIME:-30}" --no-recompute -o "$tmp/plan.umplan" >/dev/null \
 				2>"$tmp/err" || continue
 			! grep -q '"paged":true' "$tmp/plan.umplan" || continue
 			figures=$(head -n 1 "$tmp/plan.umplan" |
 				sed 's/.*"predicted_ns":\([0-9]*\).*"bound_ns":\([0-9]*\).*/\1 \2/')
-			awk -v t="$(basename "$trace" .umtrace.gz)" -v c=$card -v r=$ratio '{
+			awk -v t="$(basename "$trace" .umtrace.gz)" -v c="$card" -v r=$ratio '{
 				printf "| %s | %s | %s | %.3f | %.3f | %.3f |\n", t, c, r, $1 / 1e6, $2 / 1e6, $1 / $2
 			}' <<<"$figures"
 		done
