@@ -9,8 +9,8 @@
 # times the memory: the predicted steady time of lookahead's plan over the bound of the linear program (1 is optimal).
 # Combinations in which an operation does not fit have no row. UMADVISE names the tool (default:
 # build/plain/tools/umadvise), BOUND_TIME the seconds for a bound (default: 30), CARDS the devices; v100/2 is one with
-# half of the link's rate. BOUND names the options: --bound, or "--bound --bound-copies", which counts the copies that the
-# driver makes.
+# half of the link's rate. BOUND names the options: --bound, or "--bound --bound-copies", which counts the copies that
+# the driver makes.
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 tool=${UMADVISE:-$top/build/plain/tools/umadvise}
