@@ -8,7 +8,9 @@
 # For each trace (default: those of tests/data) on v100, a100 and h100 with duplex 1 and eta 1, at 1.25, 1.5, 2 and 3
 # times the memory: the predicted steady time of lookahead's plan over the bound of the linear program (1 is optimal).
 # Combinations in which an operation does not fit have no row. UMADVISE names the tool (default:
-# build/plain/tools/umadvise).
+# build/plain/tools/umadvise), BOUND_TIME the seconds for a bound (default: 30), CARDS the devices; v100/2 is one with
+# half of the link's rate. BOUND names the options: --bound, or "--bound --bound-copies", which counts the copies that
+# the driver makes.
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 tool=${UMADVISE:-$top/build/plain/tools/umadvise}
@@ -23,21 +25,32 @@ profile() { # NAME CAPACITY FLOPS BANDWIDTH LAUNCH LINK
 	printf '%s\n' "name = $1" "capacity = $2" "flops = $3" "mem_bandwidth = $4" "launch_ns = $5" \
 		"h2d = $6" "d2h = $6" 'duplex = 1' 'eta = 1' >"$tmp/$1.profile"
 }
-profile v100 '32 GiB' 13e12 800e9 5000 12e9
-profile a100 '40 GiB' 60e12 1.3e12 4000 24e9
-profile h100 '80 GiB' 250e12 2.8e12 3000 52e9
+card() { # CARD PART: its profile, with the link's rate divided by PART
+	case $1 in
+	v100) profile "$1" '32 GiB' 13e12 800e9 5000 $((12000000000 / $2)) ;;
+	a100) profile "$1" '40 GiB' 60e12 1.3e12 4000 $((24000000000 / $2)) ;;
+	h100) profile "$1" '80 GiB' 250e12 2.8e12 3000 $((52000000000 / $2)) ;;
+	*) echo "bound.sh: no card: $1" >&2; exit 2 ;;
+	esac
+}
+read -ra bound <<<"${BOUND:---bound}"
 
 echo '| trace | profile | x | plan ms | bound ms | x bound |'
 echo '| --- | --- | --- | --- | --- | --- |'
 for trace in "$@"; do
-	for card in v100 a100 h100; do
+	for card in ${CARDS:-v100 a100 h100}; do
+		part=${card#*/}
+		[ "$part" != "$card" ] || part=1
+		card "${card%/*}" "$part"
 		for ratio in 1.25 1.5 2 3; do
-			[ ! -t 2 ] || printf '\r%s %s %s   ' "$(basename "$trace")" $card $ratio >&2
-			"$tool" plan "$trace" --profile "$tmp/$card.profile" --oversubscribe $ratio --bound \
-				--no-recompute -o "$tmp/plan.umplan" >/dev/null 2>"$tmp/err" || continue
+			[ ! -t 2 ] || printf '\r%s %s %s   ' "$(basename "$trace")" "$card" $ratio >&2
+			"$tool" plan "$trace" --profile "$tmp/${card%/*}.profile" --oversubscribe $ratio "${bound[@]}" \
+				--bound-time "${BOUND_TIME:-30}" --no-recompute -o "$tmp/plan.umplan" >/dev/null \
+				2>"$tmp/err" || continue
+			! grep -q '"paged":true' "$tmp/plan.umplan" || continue
 			figures=$(head -n 1 "$tmp/plan.umplan" |
 				sed 's/.*"predicted_ns":\([0-9]*\).*"bound_ns":\([0-9]*\).*/\1 \2/')
-			awk -v t="$(basename "$trace" .umtrace.gz)" -v c=$card -v r=$ratio '{
+			awk -v t="$(basename "$trace" .umtrace.gz)" -v c="$card" -v r=$ratio '{
 				printf "| %s | %s | %s | %.3f | %.3f | %.3f |\n", t, c, r, $1 / 1e6, $2 / 1e6, $1 / $2
 			}' <<<"$figures"
 		done

@@ -30,7 +30,8 @@ static int raise_bound(struct um_plan *p, const struct um_schedule *s, const str
 				  .d2h = (double)p->d2h,
 				  .duplex = settings->duplex,
 				  .seconds = settings->seconds,
-				  .recompute = settings->recompute};
+				  .recompute = settings->recompute,
+				  .copies = settings->copies};
 	struct bound_result out;
 	int err = bound_find(&r, &out);
 

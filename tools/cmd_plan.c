@@ -132,7 +132,7 @@ static int run(int argc, char **argv)
 	if (!t)
 		return code;
 	/* A plan counts both directions at full rate, so its bound does, too. */
-	struct bounding bound = {.settings = {"plan", 1, a.bound_time, a.recompute}};
+	struct bounding bound = {.settings = {"plan", 1, a.bound_time, a.recompute, a.bound_copies}};
 	struct um_play_options o = {.profile = &a.profile,
 				    .budget = play_args_budget(&a, t, a.ratios[0]),
 				    .strategy = (enum um_play_strategy)strategy,

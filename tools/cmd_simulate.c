@@ -44,7 +44,8 @@ static int add_bound(void *user, struct um_plan *plan)
 	struct simulate_run *run = user;
 	struct bound_settings settings = {"simulate", run->args->profile.duplex, run->args->bound_time,
 					  run->args->recompute && !run->args->devices &&
-						  um_plan_again_can(&plan->sched)};
+						  um_plan_again_can(&plan->sched),
+					  run->args->bound_copies};
 	int err = bound_plan(plan, &settings);
 
 	run->bound_ns = plan->bound_ns;

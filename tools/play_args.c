@@ -148,6 +148,9 @@ const struct arg play_options[] = {
 		    "plan's header"),
 	ARG(ARG_REAL, "bound-time", ALL_PLAYS, AT(bound_time), "SECONDS", .least = 1e-6, .most = 1000000,
 	    .expected = "seconds", .help = "time limit of the bound (default: 30); the best bound so far counts"),
+	ARG(ARG_FLAG, "bound-copies", ALL_PLAYS, AT(bound_copies), NULL,
+	    .help = "the bound counts a copy to the host for each eviction of data that the iteration writes, as the "
+		    "driver makes one; by default, as in a plan, none for data that the host still has"),
 	ARG(ARG_FLAG, "recompute", ALL_PLAYS, AT(recompute), NULL,
 	    .help = "plans may launch operations again where the trace allows it (default): their output is "
 		    "dropped, and made again before it is used; the bound then covers such plans, too; not with "

@@ -40,6 +40,7 @@ struct play_args {
 	int bound; /* --bound */
 	int recompute; /* not --no-recompute */
 	double bound_time; /* its time limit, seconds */
+	int bound_copies; /* written data are copied out whenever they are evicted */
 	enum play_format format;
 	const char *output; /* -o, or NULL */
 	const char *svg; /* plan, and simulate --ranks: file of the drawing, or NULL */

@@ -71,7 +71,8 @@ static int may_be_enough(void *user, uint64_t budget)
 	struct um_plan *p = &r->learned;
 	struct um_bound_link link = {budget, p->h2d, p->d2h};
 	int again = r->args->recompute && um_plan_again_can(&p->sched);
-	struct bound_settings settings = {NULL, r->played ? r->args->profile.duplex : 1, r->args->bound_time, again};
+	struct bound_settings settings = {NULL, r->played ? r->args->profile.duplex : 1, r->args->bound_time, again,
+					  r->args->bound_copies};
 	struct um_blocks blocks = {0};
 	int err = um_blocks_build(&blocks, &p->sched, NULL), paged = !err && is_paged(&blocks, budget);
 

@@ -39,7 +39,11 @@ like "$("${run[@]}" --bound --format csv 2>/dev/null | tail -n 1)" ',[0-9]{7,},l
 like "$("${run[@]}" --bound --format json 2>/dev/null)" '"bound_ns": [0-9]{7,}' "json has it"
 is "$("${run[@]}" | grep -c bound)" 0 "without --bound nothing is said of a bound"
 
+copied=$("${run[@]}" --bound --bound-copies --no-recompute 2>/dev/null)
+like "$copied" '^lookahead.* [0-9.]+ +1\.[0-9]+$' "the library is above the bound that counts the driver's copies, too"
+
 ms() { awk '$1 == "lookahead" { print $(NF - 1) }' <<<"$1"; }
+ok "which is higher" awk -v a="$(ms "$copied")" -v b="$(ms "$table")" 'BEGIN { exit !(a > b && b > 0) }'
 again=$("${run[@]}" --bound 2>/dev/null)
 ok "computing again lowers the bound" awk -v a="$(ms "$again")" -v b="$(ms "$table")" 'BEGIN { exit !(a > 0 && a < b) }'
 

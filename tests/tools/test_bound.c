@@ -15,12 +15,13 @@
 
 static struct bound_result out;
 
-static int recompute;
+static int recompute, copies;
 
 static uint64_t find_in(const struct um_schedule *s, uint64_t budget, double duplex, int all, double seconds)
 {
 	struct bound_request r = {.sched = s,
 				  .recompute = recompute,
+				  .copies = copies,
 				  .budget = budget,
 				  .h2d = 1e9,
 				  .d2h = 1e9,
@@ -80,6 +81,9 @@ static void clean(void)
 	fx_op(&s, "big", 1000, "w1");
 	fx_op(&s, "rest", 10, "");
 	near(find(&s, 8 * B, 1, 1), 1100 + 4 * B, "only in, and while the last op runs");
+	copies = 1;
+	near(find(&s, 8 * B, 1, 1), 1100 + 4 * B, "what no op writes is not copied out, as it is read mostly");
+	copies = 0;
 	s.ops.at[2].ns = 3 * B;
 	near(find(&s, 8 * B, 1, 1), 1100 + 4 * B, "a longer one hides more");
 	s.ops.at[2].ns = 5 * B;
@@ -103,6 +107,10 @@ static void once_out(void)
 	fx_op(&s, "big", 100, "w2");
 	fx_op(&s, "read", 100, "r0");
 	near(find(&s, 8 * B, 1, 1), 500 + 12 * B, "copied out once, in twice");
+	copies = 1;
+	near(find(&s, 8 * B, 1, 1), 500 + 16 * B, "as by the driver, out twice");
+	near(find(&s, 8 * B, 1, 0), 500 + 16 * B, "with few cuts as well");
+	copies = 0;
 	s.uses.at[2].access = UM_UPDATE;
 	near(find(&s, 8 * B, 1, 1), 500 + 16 * B, "written between, out twice");
 	um_schedule_fini(&s);
@@ -177,14 +185,14 @@ static int has_paged_ops(const struct um_plan *p)
 
 static void by_chance(void)
 {
-	int above = 0, below = 0, down = 0, lost = 0, fewer = 0, more = 0, tried = 0;
+	int above = 0, below = 0, down = 0, lost = 0, fewer = 0, more = 0, tried = 0, cheaper = 0, dearer = 0;
 	int step = tap_step(9);
 
 	for (uint64_t seed = 1; seed <= 150; seed += (uint64_t)step) {
 		struct um_schedule s = {0};
 		struct um_plan p;
 		struct um_plan_figures f;
-		uint64_t r = seed, fine, coarse, hurry, again, quick, grow;
+		uint64_t r = seed, fine, coarse, hurry, again, quick, grow, copied;
 
 		fx_random(&s, seed);
 		if (seed % 2 == 0)
@@ -199,6 +207,11 @@ static void by_chance(void)
 			coarse = find(&p.sched, budget, 1, 0);
 			tried++;
 			above += fine > f.ns || coarse > f.ns;
+			copies = 1;
+			copied = find(&p.sched, budget, 1, 1);
+			copies = 0;
+			cheaper += copied + fine / 10000 < fine;
+			dearer += copied > fine + fine / 1000;
 			below += fine + 1 < quick;
 			down += coarse > fine + fine / 10000;
 			for (unsigned i = 1; i < out.rounds; i++)
@@ -233,6 +246,8 @@ static void by_chance(void)
 	is_int(above, 0, "never above what a plan takes");
 	is_int(below, 0, "the bound with all cuts is never below the planner's own");
 	is_int(down, 0, "finer cuts never lower it");
+	is_int(cheaper, 0, "more copies never lower it");
+	ok(dearer > 0 || step > 1, "more copies raise the bound %d times", dearer);
 	is_int(more, 0, "computing again never raises it, nor takes it below what ops take");
 	ok(fewer > 0 || step > 1, "computing again lowers the bound %d times", fewer);
 	is_int(lost, 0, "cut short, between what ops take and what a plan takes");

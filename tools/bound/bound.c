@@ -198,7 +198,7 @@ static int go_rounds(struct finder *f)
 int bound_find(const struct bound_request *r, struct bound_result *out)
 {
 	struct finder f = {.r = r, .out = out, .begun = seconds_now()};
-	int err = bound_work_init(&f.w, r->sched, r->recompute);
+	int err = bound_work_init(&f.w, r);
 
 	memset(out, 0, sizeof *out);
 	if (err)

@@ -23,6 +23,7 @@ struct bound_request {
 	double seconds; /* time limit; 0: none */
 	unsigned rounds; /* refinements at most; 0: until it settles */
 	int recompute; /* ops may recompute bytes in their time. Optimistic: inputs are assumed resident */
+	int copies; /* bytes that an iteration writes are copied out whenever they are evicted, as by the driver */
 	int all; /* no refinement: all begins and ends of ops are cuts. For small schedules */
 };
 
@@ -42,7 +43,7 @@ int bound_find(const struct bound_request *r, struct bound_result *out);
 struct bound_settings {
 	const char *verb; /* borrowed; verb for messages; NULL: none */
 	double duplex, seconds; /* as above */
-	int recompute;
+	int recompute, copies;
 };
 
 /* Is there a solver? */
@@ -63,7 +64,8 @@ struct bound_gap {
 
 #define BOUND_CLEAN INT64_MIN
 
-/* Bytes with the same history: gaps, one after the other, over which their content stays the same. */
+/* Bytes with the same history: gaps, one after the other, over which their content stays the same. With `copies` each
+ * gap of content that was written is a chain of its own, written when the gap begins. */
 struct bound_chain {
 	uint64_t bytes;
 	int64_t written; /* moment from which the host's copy is stale; BOUND_CLEAN: never */
@@ -82,7 +84,7 @@ struct bound_work {
 	UM_VEC(struct bound_chain) chains;
 };
 
-int bound_work_init(struct bound_work *w, const struct um_schedule *s, int recompute); /* 0 or -ENOMEM */
+int bound_work_init(struct bound_work *w, const struct bound_request *r); /* 0 or -ENOMEM */
 void bound_work_fini(struct bound_work *w);
 
 #endif

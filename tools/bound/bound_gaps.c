@@ -29,7 +29,7 @@ struct builder {
 	struct bound_work *w;
 	const struct um_schedule *s;
 	struct um_plan_atoms atoms;
-	int recompute;
+	int recompute, copies;
 	uint32_t *successor, *slot_of; /* slot_of: by atom */
 	uint32_t *first; /* by atom: its first touch; atoms + 1 */
 	struct touch *touch; /* by atom, then op */
@@ -199,6 +199,17 @@ static double again_ms(const struct builder *b, const struct touch *t)
 	return mine && bytes ? (double)op->ns / 1e6 / ((double)bytes / 1048576.0) : BOUND_NEVER;
 }
 
+/* The driver copies written content out in each gap in which it is evicted. */
+static int add_gap_alone(struct builder *b, const struct bound_chain *like)
+{
+	struct bound_chain c = *like;
+
+	c.first = (uint32_t)b->w->gaps.n - 1;
+	c.n = 1;
+	c.written = b->w->gaps.at[c.first].from;
+	return um_vec_push(&b->w->chains, c);
+}
+
 /* Walks the gaps after touch `k`, which leaves such content, until it is lost, overwritten or modified. */
 static int add_chain(struct builder *b, uint32_t k, enum content what)
 {
@@ -217,6 +228,8 @@ static int add_chain(struct builder *b, uint32_t k, enum content what)
 		if (what != CONTENT_NONE &&
 		    um_vec_push(&w->gaps, ((struct bound_gap){2 * at + 1, 2 * (at + t->apart)})))
 			return -ENOMEM;
+		if (b->copies && what == CONTENT_STALE && add_gap_alone(b, &c))
+			return -ENOMEM;
 		at += t->apart;
 		k = t->next;
 		/* Stops after one round of read-only content. */
@@ -224,7 +237,7 @@ static int add_chain(struct builder *b, uint32_t k, enum content what)
 			break;
 		b->touch[k].seen = 1;
 	}
-	c.n = (uint32_t)w->gaps.n - c.first;
+	c.n = b->copies && what == CONTENT_STALE ? 0 : (uint32_t)w->gaps.n - c.first;
 	return c.n ? um_vec_push(&w->chains, c) : 0;
 }
 
@@ -314,13 +327,13 @@ static int build(struct builder *b)
 	return err;
 }
 
-int bound_work_init(struct bound_work *w, const struct um_schedule *s, int recompute)
+int bound_work_init(struct bound_work *w, const struct bound_request *r)
 {
-	struct builder b = {.w = w, .s = s, .recompute = recompute};
+	struct builder b = {.w = w, .s = r->sched, .recompute = r->recompute, .copies = r->copies};
 	int err;
 
 	memset(w, 0, sizeof *w);
-	w->n_ops = (int32_t)s->ops.n;
+	w->n_ops = (int32_t)r->sched->ops.n;
 	err = build(&b);
 	um_plan_atoms_fini(&b.atoms);
 	free(b.successor);

@@ -20,6 +20,10 @@
  * since the write although the byte stays. So the plan's days satisfy the first line, and the program can only be
  * faster. A steady state is a circle: what copies cross the iteration's end are counted where they run.
  *
+ * With `copies` bytes that the iteration writes are copied out in every gap in which they are evicted, and never
+ * before it: the driver does not track which pages are dirty. That bounds what it carries out, while a plan counts no
+ * copy where the host's copy is not stale. Bytes that are only read are advised read-mostly, and have none.
+ *
  * With duplex below 1, of two copies at once the one booked first runs at full rate and the other at `duplex` of it: in
  * any time T, bytes in / h2d + bytes out / d2h <= (1 + duplex) T.
  *
