@@ -3,6 +3,7 @@
 #include "bound/bound_lp.h"
 #include "tool.h"
 
+#include "model/host_resident.h"
 #include "model/workspace.h"
 
 int bound_is_available(void)
@@ -45,16 +46,39 @@ static int raise_bound(struct um_plan *p, const struct um_schedule *s, const str
 }
 #endif
 
+#ifdef HAVE_LP
+/* Does the linear program cover all ops of the plan: the device's, within the budget? 0: no, 1, or -ENOMEM. */
+static int is_covered(const struct um_plan *p)
+{
+	struct um_host_resident *ranges;
+	int err = um_host_resident_find(p, &ranges), covered = 1;
+
+	for (size_t i = 0; i < p->sched.ops.n && !err; i++) {
+		const struct um_sched_op *op = &p->sched.ops.at[i];
+
+		covered &= !op->paged && op->stream != UM_STREAM_CPU;
+		for (uint32_t k = op->first_use; ranges && k < op->first_use + op->n_uses; k++) {
+			const struct um_sched_use *u = &p->sched.uses.at[k];
+
+			covered &= u->touched < u->bytes || !um_host_resident_overlap(u, &ranges[u->slot]);
+		}
+	}
+	free(ranges);
+	return err ? err : covered;
+}
+#endif
+
 int bound_plan(struct um_plan *p, const struct bound_settings *settings)
 {
 #ifdef HAVE_LP
 	struct um_schedule fastest; /* bounds every choice of algorithms */
-	int err = bound_lp_load();
+	int err = bound_lp_load(), covered = is_covered(p);
 
-	for (size_t i = 0; i < p->sched.ops.n; i++) {
-		if (!p->sched.ops.at[i].paged && p->sched.ops.at[i].stream != UM_STREAM_CPU)
-			continue;
-		note(settings, "the bound of a plan with paged operations or CPU accesses is the time in core");
+	if (covered < 0)
+		return covered;
+	if (!covered) {
+		note(settings,
+		     "the bound of a plan with operations above the budget or CPU accesses is the time in core");
 		return 0;
 	}
 	/* The planner's own bound covers copies only. */

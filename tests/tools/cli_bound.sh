@@ -54,4 +54,15 @@ for bad in 0 -1 soon 1e9 ''; do
 	fails 2 "--bound-time '$bad' is refused" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --bound-time "$bad" \
 		-o "$tmp/c.umplan"
 done
+printf '%s\n' '{"umtrace":1,"workload":"triad"}' \
+	'{"ev":"alloc","t":0,"bytes":67108864}' '{"ev":"alloc","t":1,"bytes":67108864}' \
+	'{"ev":"alloc","t":2,"bytes":67108864}' >"$tmp/triad.umtrace"
+for n in 0 1 2; do
+	printf '%s\n' "{\"ev\":\"iter\",\"n\":$n}" \
+		'{"ev":"op","name":"triad","r":[0,1],"w":[2],"flops":0,"bytes":201326592}'
+done >>"$tmp/triad.umtrace"
+said=$("$UMADVISE" plan "$tmp/triad.umtrace" --oversubscribe 1.5 --bound -o "$tmp/t.umplan" 2>&1 >/dev/null)
+like "$said" 'operations above the budget .* is the time in core$' "an operation above the budget has no better bound"
+is "$(number bound_ns "$tmp/t.umplan")" "$(number in_core_ns "$tmp/t.umplan")" "its bound is the time in core"
+ok "what it uses beyond the budget stays on the host" grep -q '"advice":"accessed_by"' "$tmp/t.umplan"
 tap_done
