@@ -78,17 +78,29 @@ scan_buffer(struct um_inject_uses *uses, const struct um_function_layout *f, con
 			um_leftovers_saw(f, i);
 }
 
+/* The words that are certain, which come first, or the others. */
+static void scan_some(struct um_inject_uses *uses, struct um_leftovers_scan *s, const struct words *from, int uncertain)
+{
+	const struct um_function_layout *f = s->f;
+	unsigned certain = uses->n;
+	uint64_t word;
+
+	for (unsigned i = 0; i < f->n; i++)
+		if (um_leftovers_is_uncertain(s, i) == uncertain && read_word(from, &f->word[i], &word) &&
+		    um_leftovers_is_use(s, i, word, um_inject_uses_have(uses, certain, word)) &&
+		    um_inject_use(uses, word))
+			um_leftovers_saw(f, i);
+}
+
 static void __attribute__((noinline))
 scan_with_leftovers(struct um_inject_uses *uses, const struct um_function_layout *f, const struct words *from)
 {
 	struct um_leftovers_scan s;
-	uint64_t word;
 
 	um_leftovers_begin(&s, f);
-	for (unsigned i = 0; i < f->n; i++)
-		if (read_word(from, &f->word[i], &word) && um_leftovers_is_use(&s, i, word) &&
-		    um_inject_use(uses, word))
-			um_leftovers_saw(f, i);
+	scan_some(uses, &s, from, 0);
+	if (s.uncertain)
+		scan_some(uses, &s, from, 1);
 	um_leftovers_end(&s);
 	um_inject_uses_sort(uses);
 }

@@ -12,6 +12,7 @@
 
 #define FIRST_DOUBT 8
 #define MOST_DOUBT 255 /* for ever */
+#define NO_POINTER 4 /* launches until a word is uncertain */
 
 /* A word at the latest launch, and what it pointed to. */
 struct um_leftover_word {
@@ -22,6 +23,7 @@ struct um_leftover_word {
 	uint8_t empty; /* it has pointed to nothing at this place */
 	uint8_t varies; /* such an operation used it, after its shape had changed */
 	uint8_t old; /* the same word pointed to something else before: it was not written for this launch */
+	uint8_t shared, alone; /* while it was uncertain: a certain word pointed to its tensor; none did */
 };
 
 struct place {
@@ -33,9 +35,11 @@ struct um_leftovers {
 	pthread_mutex_t lock; /* guards what follows, but word[].open */
 	struct place *places; /* by key, with linear probing */
 	size_t n, room; /* room: a power of two, or 0 */
+	int uncertain; /* a word is */
 	struct {
 		_Atomic uint8_t open; /* it may be one */
 		int8_t votes; /* of frameworks' operations at all places: those that used it less those that did not */
+		uint8_t no_pointer; /* launches in which it was neither NULL nor an address, up to NO_POINTER */
 	} word[];
 };
 
@@ -162,6 +166,12 @@ void um_leftovers_begin(struct um_leftovers_scan *s, const struct um_function_la
 		return;
 	pthread_mutex_lock(&l->lock);
 	s->at = find_words(l, f->n, &s->is_new);
+	s->uncertain = s->at && l->uncertain;
+}
+
+int um_leftovers_holds_others(const struct um_leftovers_scan *s, unsigned i)
+{
+	return s->l->word[i].no_pointer == NO_POINTER;
 }
 
 /* Of the tensor and the place in it that the address names. Never 0 if there is one. */
@@ -204,7 +214,22 @@ static void compare(struct um_leftover_word *w, uint64_t word, uint32_t shape)
 	w->empty |= !shape;
 }
 
-int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr)
+static int in_struct(const struct um_function_layout *f, unsigned i)
+{
+	return (i && f->word[i - 1].param == f->word[i].param) ||
+	       (i + 1 < f->n && f->word[i + 1].param == f->word[i].param);
+}
+
+/* The word is neither NULL nor an address. A parameter of one word is always written. */
+static void note_no_pointer(struct um_leftovers_scan *s, unsigned i)
+{
+	uint8_t *n = &s->l->word[i].no_pointer;
+
+	if (*n < NO_POINTER && in_struct(s->f, i) && ++*n == NO_POINTER)
+		s->l->uncertain = 1;
+}
+
+int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr, int shared)
 {
 	const struct um_range_seen *r = um_ranges_see(addr);
 	struct um_leftover_word *w;
@@ -216,11 +241,17 @@ int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr)
 	if (s->is_new)
 		*w = (struct um_leftover_word){.word = addr, .shape = shape};
 	compare(w, addr, shape);
+	if (addr && !shape)
+		note_no_pointer(s, i);
+	else if (um_leftovers_is_uncertain(s, i))
+		*(shared ? &w->shared : &w->alone) = 1;
 	if (um_declared_on)
 		note_declared(s, w, i, r);
 	if (w->old)
 		atomic_store_explicit(&s->l->word[i].open, 1, memory_order_relaxed);
-	if (w->declared_unused || (!w->declared_used && (w->empty || s->l->word[i].votes < 0)))
+	if (w->declared_unused)
+		return 0;
+	if (!w->declared_used && (w->empty || s->l->word[i].votes < 0 || (w->shared && w->alone)))
 		return 0;
 	return !atomic_load_explicit(&s->l->word[i].open, memory_order_relaxed) ||
 	       (!w->old && (w->varies || !w->doubt));

@@ -12,6 +12,9 @@
  * block, at the same position in a row of its launches, after the same rows of others. At a place, a word is left out
  *
  *  - once it was no address there;
+ *  - once it has pointed to the tensor of a certain word of the launch, and to another one at another launch, if it is
+ *    uncertain: in a struct, and neither NULL nor an address in four launches at any places. A pointer that a program
+ *    writes is one or the other, and at a place the same ones of them are alike at each launch;
  *  - while it stays the same, once the tensor at its address has had another size: it is not written for the launch;
  *  - once a framework's operation did not use it there (declared.h), or if operations at other places mostly did not;
  *  - if its tensor has another size than before: for FIRST_DOUBT launches, the second time for ever. This holds where
@@ -78,10 +81,19 @@ struct um_leftovers_scan {
 	struct um_leftovers *l; /* NULL: no memory */
 	struct um_leftover_word *at; /* NULL: no memory */
 	int is_new; /* the place is met for the first time */
+	int uncertain; /* some words are: they come last */
 };
 
 void um_leftovers_begin(struct um_leftovers_scan *s, const struct um_function_layout *f); /* of um_launch_row */
-int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr);
+/* Was the word neither NULL nor an address in enough launches? */
+int um_leftovers_holds_others(const struct um_leftovers_scan *s, unsigned i);
+/* `shared`: the word is uncertain, and a certain one of the launch points to its tensor. */
+int um_leftovers_is_use(struct um_leftovers_scan *s, unsigned i, uint64_t addr, int shared);
 void um_leftovers_end(struct um_leftovers_scan *s);
+
+static inline int um_leftovers_is_uncertain(const struct um_leftovers_scan *s, unsigned i)
+{
+	return s->uncertain && um_leftovers_holds_others(s, i);
+}
 
 #endif

@@ -378,6 +378,16 @@ void um_inject_uses_sort(struct um_inject_uses *u)
 	}
 }
 
+int um_inject_uses_have(const struct um_inject_uses *u, unsigned n, uint64_t addr)
+{
+	const struct um_range_seen *r = n ? um_ranges_see(addr) : NULL;
+	unsigned i = 0;
+
+	while (r && i < n && u->end[i] != r->at + r->bytes)
+		i++;
+	return r && i < n;
+}
+
 void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access)
 {
 	struct um_range r;

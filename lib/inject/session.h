@@ -138,6 +138,9 @@ struct um_inject_uses {
 /* Puts them in the order of their allocation. */
 void um_inject_uses_sort(struct um_inject_uses *u);
 
+/* Is the address in the allocation of one of the first `n`? */
+int um_inject_uses_have(const struct um_inject_uses *u, unsigned n, uint64_t addr);
+
 /* Adds a range of `bytes` in an allocation. */
 void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes, enum umadv_access access);
 

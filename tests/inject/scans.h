@@ -119,6 +119,19 @@ static inline void launch(struct kernel *k)
 	launch_with(k, 64, 256);
 }
 
+#define OTHERS 4 /* launches with a word that is neither NULL nor an address, until it is uncertain */
+#define NO_ADDRESS 0x12345
+
+/* Launches with this value of one of its words, each in a place of its own. */
+static inline void launch_elsewhere(struct kernel *k, uint64_t *word, uint64_t value, int n)
+{
+	for (int i = 0; i < n; i++) {
+		*word = value;
+		launch_with(k, 500 + (unsigned)i, 1);
+	}
+	*word = 0;
+}
+
 static inline int is_use(const struct kernel *k, uint64_t at)
 {
 	for (unsigned i = 0; i < k->uses.n; i++)

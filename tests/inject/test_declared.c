@@ -92,6 +92,20 @@ static void test_shapes(void)
 	ok(!is_use(&k, k.list[3]), "a word of another size that no operation has declared is left out");
 }
 
+static void test_uncertain(void)
+{
+	struct kernel k;
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.list[2], NO_ADDRESS, OTHERS);
+	k.list[0] = k.list[2] = tensor(MIB);
+	operate(&k, k.list[0]);
+	k.list[2] = tensor(MIB);
+	launch(&k);
+	ok(is_use(&k, k.list[2]),
+	   "a word that an operation used is a use, also if it points to the tensor of another word");
+}
+
 /* Memory that is not of the operation, and never was of one. */
 static void test_workspace(void)
 {
@@ -313,6 +327,7 @@ int main(void)
 	test_unused();
 	test_votes();
 	test_shapes();
+	test_uncertain();
 	test_workspace();
 	test_born();
 	test_copies();

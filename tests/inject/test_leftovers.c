@@ -152,6 +152,83 @@ static void test_same_value(void)
 	ok(is_use(&k, k.list[3]), "another address of that shape is a use");
 }
 
+/* --- words that are not always pointers --------------------------------------------------------------------------- */
+
+enum { NEITHER, ONLY_OTHER, BOTH };
+
+/* Points `word` to the tensor of `other` at a first launch in a place, and to one of its own at a second one. What the
+ * second one uses. */
+static int move_away(struct kernel *k, uint64_t *word, uint64_t *other)
+{
+	*word = *other = tensor(MIB);
+	launch(k);
+	*word = tensor(MIB);
+	launch(k);
+	return !is_use(k, *other) ? NEITHER : is_use(k, *word) ? BOTH : ONLY_OTHER;
+}
+
+static void test_uncertain(void)
+{
+	struct kernel k;
+	uint64_t at;
+	int uses = 0;
+
+	open_wide(&k);
+	is_int(move_away(&k, &k.list[2], &k.list[0]), BOTH,
+	       "a word may point to the tensor of another at some launches");
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.list[2], NO_ADDRESS, OTHERS);
+	is_int(move_away(&k, &k.list[2], &k.list[0]), ONLY_OTHER,
+	       "if it was neither NULL nor an address elsewhere, it is left out");
+	is_int(left_out(&k, k.list[2]), FOR_EVER, "it is left out in this place for ever");
+	k.list[2] = tensor(MIB);
+	launch_with(&k, 65, 256);
+	ok(is_use(&k, k.list[2]), "in another place it is a use");
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.list[2], NO_ADDRESS, OTHERS);
+	is_int(move_away(&k, &k.list[2], &k.list[4]), ONLY_OTHER, "the other word may come after it");
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.list[2], NO_ADDRESS, OTHERS);
+	k.list[0] = tensor(MIB);
+	for (int i = 0; i < 40; i++) {
+		k.list[2] = tensor(MIB);
+		launch(&k);
+		uses += is_use(&k, k.list[2]) && is_use(&k, k.list[0]);
+	}
+	is_int(uses, 40, "a word that always points to a tensor of its own is a use");
+
+	open_wide(&k);
+	k.list[2] = tensor(MIB);
+	k.list[0] = k.list[2] + 64 * KIB;
+	launch(&k);
+	at = k.list[2];
+	launch_elsewhere(&k, &k.list[2], NO_ADDRESS, OTHERS);
+	k.list[2] = at;
+	launch(&k);
+	ok(is_use(&k, at), "so is one that always points to the tensor of another");
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.list[2], NO_ADDRESS, OTHERS);
+	launch_elsewhere(&k, &k.list[3], NO_ADDRESS, OTHERS);
+	is_int(move_away(&k, &k.list[2], &k.list[3]), BOTH, "two words of this kind are not compared");
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.list[2], 0, 4 * OTHERS);
+	is_int(move_away(&k, &k.list[2], &k.list[0]), BOTH, "NULL is a pointer");
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.list[2], NO_ADDRESS, OTHERS - 1);
+	is_int(move_away(&k, &k.list[2], &k.list[0]), BOTH, "%d launches with another value are not enough",
+	       OTHERS - 1);
+
+	open_wide(&k);
+	launch_elsewhere(&k, &k.address, NO_ADDRESS, OTHERS);
+	is_int(move_away(&k, &k.address, &k.list[0]), BOTH, "a parameter that is one word is always written");
+}
+
 /* --- places ------------------------------------------------------------------------------------------------------- */
 
 static void launch_again(struct kernel *k, unsigned grid)
@@ -360,6 +437,7 @@ int main(void)
 	test_one_word();
 	test_whole_parameter();
 	test_same_value();
+	test_uncertain();
 	test_places();
 	test_earlier_rows();
 	test_forgotten();
