@@ -9,7 +9,8 @@
 # Fails if a device takes more than 1.08 of the bound, or the slowest one more than 1.15 of the fastest.
 # BOUND="--bound --bound-copies" also counts the copies to the host that the driver makes of clean blocks.
 set -u
-: "${UMADVISE:=umadvise}" "${PROFILE:=v100}" "${RATIOS:=1.5,2}" "${BOUND_TIME:=20}" "${ITERATIONS:=24}" "${BOUND:=--bound}"
+: "${UMADVISE:=umadvise}" "${PROFILE:=v100}" "${RATIOS:=1.5,2}" "${BOUND_TIME:=20}" "${ITERATIONS:=24}"
+: "${BOUND:=--bound}"
 read -ra bound <<<"$BOUND"
 [ $# -gt 0 ] || {
 	sed -n '3,9s/^# \{0,1\}//p' "$0"

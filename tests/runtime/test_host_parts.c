@@ -108,8 +108,8 @@ static void test_large_ops(void)
 	is_u64(unknown.remote_bytes, 0, "nor does an op of unknown cost");
 }
 
-/* Ten times: a look-up in the table, and ops on the others, which are all that is alive. Remote bytes, faults and copies
- * of the last look-up. */
+/* Ten times: a look-up in the table, and ops on the others, which are all that is alive. Returns remote bytes, faults
+ * and copies of the last look-up. */
 static struct um_tally look_ups(int others, uint64_t touched)
 {
 	struct um_tally before = {0}, after;
