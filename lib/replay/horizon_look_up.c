@@ -146,12 +146,12 @@ static const struct um_use *find_seldom(const struct um_horizon *h, const struct
 
 uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint32_t n, uint64_t bytes)
 {
-	uint64_t most = um_horizon_capacity(h) * UM_BLOCK_BYTES, left = bytes, lo, hi;
+	/* ranges may share their first and last blocks */
+	uint64_t most = um_horizon_capacity(h) * UM_BLOCK_BYTES, edges = 2ull * n * UM_BLOCK_BYTES;
+	uint64_t left = bytes, lo, hi;
 	const struct um_use *u;
 
-	most -= most < 2 * n * UM_BLOCK_BYTES
-			? most
-			: 2 * n * UM_BLOCK_BYTES; /* ranges may share their first and last blocks */
+	most = most > edges ? most - edges : 0;
 	if (bytes <= most || !h->host.remote || h->n_large++ < LARGE_OPS)
 		return 0;
 	while (left > most && h->n_advised < MOST_ADVISED && (u = find_seldom(h, uses, n))) {
