@@ -179,6 +179,7 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuStreamGetCaptureInfo, 11030,                                                                               \
 	  (void *stream, int *status, unsigned long long *id, void **graph, const void ***after, size_t *n))           \
 	X(cuStreamGetFlags, 5050, (void *stream, unsigned *flags))                                                     \
+	X(cuStreamGetId, 12000, (void *stream, unsigned long long *id))                                                \
 	X(cuStreamGetPriority, 5050, (void *stream, int *priority))                                                    \
 	X(cuStreamIsCapturing, 10000, (void *stream, int *status))                                                     \
 	X(cuStreamQuery, 2000, (void *stream))                                                                         \

@@ -94,7 +94,7 @@
 	X(cudaOccupancyMaxPotentialClusterSize) X(cudaSetValidDevices) X(cudaSignalExternalSemaphoresAsync) \
 	X(cudaSignalExternalSemaphoresAsync_ptsz) X(cudaStreamBeginCaptureToGraph) \
 	X(cudaStreamBeginCaptureToGraph_ptsz) X(cudaStreamCopyAttributes) X(cudaStreamCopyAttributes_ptsz) \
-	X(cudaStreamGetAttribute) X(cudaStreamGetAttribute_ptsz) X(cudaStreamGetId) X(cudaStreamGetId_ptsz) \
+	X(cudaStreamGetAttribute) X(cudaStreamGetAttribute_ptsz) \
 	X(cudaStreamSetAttribute) X(cudaStreamSetAttribute_ptsz) X(cudaStreamUpdateCaptureDependencies) \
 	X(cudaStreamUpdateCaptureDependencies_ptsz) X(cudaUserObjectCreate) X(cudaUserObjectRelease) \
 	X(cudaUserObjectRetain) X(cudaVDPAUGetDevice) X(cudaVDPAUSetVDPAUDevice) \

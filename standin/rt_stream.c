@@ -12,6 +12,7 @@ UM_RT(cudaStreamDestroy, (void *stream), cuStreamDestroy, (stream))
 UM_RT_STREAM(cudaStreamSynchronize, (void *stream), cuStreamSynchronize, (stream))
 UM_RT_STREAM(cudaStreamQuery, (void *stream), cuStreamQuery, (stream))
 UM_RT_STREAM(cudaStreamGetFlags, (void *stream, unsigned *flags), cuStreamGetFlags, (stream, flags))
+UM_RT_STREAM(cudaStreamGetId, (void *stream, unsigned long long *id), cuStreamGetId, (stream, id))
 UM_RT_STREAM(cudaStreamGetPriority, (void *stream, int *priority), cuStreamGetPriority, (stream, priority))
 UM_RT_STREAM(cudaStreamWaitEvent, (void *stream, void *event, unsigned flags), cuStreamWaitEvent,
 	     (stream, event, flags))

@@ -146,6 +146,10 @@ int main(void)
 	say("launch", cudaGetLastError());
 	cudaEventRecord(end, stream);
 	say("wait", cudaStreamSynchronize(stream));
+	unsigned long long id = 0, other = 0;
+	say("id", cudaStreamGetId(stream, &id));
+	cudaStreamGetId(NULL, &other);
+	std::printf("another stream has another one: %d\n", id != other);
 	cudaEventElapsedTime(&ms, begin, end);
 	std::printf("mixed %g fill %g %g, time passed %d\n", p[0], wide[0], wide[1023], ms > 0);
 	symbols();

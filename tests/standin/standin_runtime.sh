@@ -142,6 +142,8 @@ copy: cudaSuccess
 stand for kernels 1 1
 launch: cudaSuccess
 wait: cudaSuccess
+id: cudaSuccess
+another stream has another one: 1
 mixed 388.5 fill 2.5 2.5, time passed 1
 table 1 2 3 then 42
 constant 16 bytes, managed 8 at its address 1
