@@ -59,11 +59,31 @@ COPY(to_device, _v2, cuMemcpyHtoD, cuMemcpyHtoDAsync, uint64_t, const void *, pt
 COPY(to_host, _v2, cuMemcpyDtoH, cuMemcpyDtoHAsync, void *, uint64_t, t, HOST, ptr(f), DEVICE)
 COPY(in_device, _v2, cuMemcpyDtoD, cuMemcpyDtoDAsync, uint64_t, uint64_t, ptr(t), DEVICE, ptr(f), DEVICE)
 
-/* Addresses tell the devices. */
+static int wait_for_all(void)
+{
+	int err = 0;
+
+	for (int i = 0; i < um_standin_devices() && !err; i++)
+		err = um_context_sync(um_standin_device(i));
+	return err;
+}
+
+/* In order with all work of both devices, unlike other copies between devices. Addresses tell which they are. */
+static int between(int (*copy_on)(uint64_t, uint64_t, size_t), uint64_t to, uint64_t from, size_t bytes)
+{
+	int err = um_standin_enter("cuMemcpyPeer");
+
+	if (!err)
+		err = wait_for_all();
+	if (!err)
+		err = copy_on(to, from, bytes);
+	return err ? err : wait_for_all();
+}
+
 UM_FORWARD(cuMemcpyPeer, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
-	   ((void)tc, (void)fc, cuMemcpy(t, f, n)))
+	   ((void)tc, (void)fc, between(cuMemcpy, t, f, n)))
 UM_FORWARD(cuMemcpyPeer_ptds, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
-	   ((void)tc, (void)fc, cuMemcpy_ptds(t, f, n)))
+	   ((void)tc, (void)fc, between(cuMemcpy_ptds, t, f, n)))
 UM_FORWARD(cuMemcpyPeerAsync, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n, void *s),
 	   ((void)tc, (void)fc, cuMemcpyAsync(t, f, n, s)))
 UM_FORWARD(cuMemcpyPeerAsync_ptsz, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n, void *s),

@@ -158,6 +158,7 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuMemcpy2D, 3020, (const struct um_rt_copy2d *copy))                                                         \
 	X(cuMemcpy2DAsync, 3020, (const struct um_rt_copy2d *copy, void *stream))                                      \
 	X(cuMemcpyAsync, 4000, (void *to, const void *from, size_t bytes, void *stream))                               \
+	X(cuMemcpyPeer, 4000, (void *to, void *to_context, const void *from, void *from_context, size_t bytes))        \
 	X(cuMemsetD2D8, 3020, (void *at, size_t pitch, unsigned char value, size_t width, size_t rows))                \
 	X(cuMemsetD2D8Async, 3020,                                                                                     \
 	  (void *at, size_t pitch, unsigned char value, size_t width, size_t rows, void *stream))                      \

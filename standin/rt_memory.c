@@ -112,7 +112,7 @@ int cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, s
 
 	(void)to_device;
 	(void)from_device;
-	return um_rt_done(err || !bytes ? err : um_rt.cuMemcpy(to, from, bytes));
+	return um_rt_done(err || !bytes ? err : um_rt.cuMemcpyPeer(to, NULL, from, NULL, bytes));
 }
 
 UM_EXPORT int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
