@@ -47,21 +47,9 @@ static void note_faults(struct um_horizon *h, struct um_horizon_table *t, uint64
 	count_reserve(h);
 }
 
-/* Evicts blocks and advises them to stay on the host. 0 or an error. */
-static int move_to_host(struct um_horizon *h, uint64_t lo, uint64_t hi)
-{
-	const struct um_executor_range range = {lo, hi - lo};
-	struct um_executor_room room;
-
-	for (uint64_t a = lo; a < hi; a += UM_BLOCK_BYTES)
-		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
-			um_horizon_gone(h, a);
-	if (um_executor_evict_all(h->host.executor, &range, 1, &room))
-		return -EAGAIN;
-	return um_executor_keep_on_host(h->host.executor, lo, hi - lo);
-}
-
-/* The whole blocks of the range stay on the host from now on. */
+/* The whole blocks of the range stay on the host from now on. What page faults made resident of it stays where it is,
+ * and in the reserve: to evict all of the range would copy more, and make memory on the host for what was never
+ * touched. */
 static void advise(struct um_horizon *h, struct um_horizon_table *t)
 {
 	uint64_t lo = um_block_of(t->addr + UM_BLOCK_BYTES - 1), hi = um_block_of(t->addr + t->bytes);
@@ -71,10 +59,7 @@ static void advise(struct um_horizon *h, struct um_horizon_table *t)
 	    um_live_curve_at(&h->host.predictor->live, um_horizon_current(h)) <= h->host.capacity * UM_BLOCK_BYTES)
 		return;
 	h->n_advised++;
-	if (move_to_host(h, lo, hi))
-		return;
-	t->blocks = t->more = 0;
-	count_reserve(h);
+	um_executor_keep_on_host(h->host.executor, lo, hi - lo);
 }
 
 void um_horizon_note_look_up(struct um_horizon *h, const struct um_use *u)
@@ -142,6 +127,20 @@ static const struct um_use *find_seldom(const struct um_horizon *h, const struct
 		most = gap;
 	}
 	return best;
+}
+
+/* Evicts blocks and advises them to stay on the host. 0 or an error. */
+static int move_to_host(struct um_horizon *h, uint64_t lo, uint64_t hi)
+{
+	const struct um_executor_range range = {lo, hi - lo};
+	struct um_executor_room room;
+
+	for (uint64_t a = lo; a < hi; a += UM_BLOCK_BYTES)
+		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+			um_horizon_gone(h, a);
+	if (um_executor_evict_all(h->host.executor, &range, 1, &room))
+		return -EAGAIN;
+	return um_executor_keep_on_host(h->host.executor, lo, hi - lo);
 }
 
 uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint32_t n, uint64_t bytes)
