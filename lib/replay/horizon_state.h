@@ -45,7 +45,7 @@ uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint3
 /* The memory was freed. What is left to page faults stays: the next iteration probably bears such memory again. */
 void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 
-#define UM_HORIZON_TRUST 64
+#define UM_HORIZON_TRUST 256
 #define UM_HORIZON_TRIES 64 /* prefetches for ops at hand, after which one ahead is tried where they were wrong */
 
 /* One more prefetch for an op to come may be made in vain. */
