@@ -13,7 +13,7 @@ set -u
 : "${BOUND:=--bound}"
 read -ra bound <<<"$BOUND"
 [ $# -gt 0 ] || {
-	sed -n '3,9s/^# \{0,1\}//p' "$0"
+	sed -n '3,10s/^# \{0,1\}//p' "$0"
 	exit 2
 }
 echo "| trace | x memory | devices | share bound ms | slowest ms | x bound | slowest / fastest |"

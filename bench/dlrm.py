@@ -10,35 +10,9 @@
 # Sizes are fp32's; `flops` and `bytes` are those of the matrix products and of what an operation touches.
 
 import argparse
-import json
+import sys
 
-MIB = 1 << 20
-
-
-class Trace:
-    def __init__(self):
-        self.next = 0
-        self.size = {}
-
-    def put(self, **event):
-        print(json.dumps(event, separators=(",", ":")))
-
-    def alloc(self, size, name, role):
-        t = self.next
-        self.next += 1
-        self.size[t] = size
-        self.put(ev="alloc", t=t, bytes=size, name=name, role=role)
-        return t
-
-    def free(self, *tensors):
-        for t in tensors:
-            self.put(ev="free", t=t)
-
-    def op(self, name, r, w, flops=0, touched=None):
-        some = touched or {}
-        moved = sum(some.get(t, self.size[t]) for t in r + w)
-        more = {"touched": {str(t): n for t, n in some.items()}} if some else {}
-        self.put(ev="op", name=name, r=r, w=w, flops=flops, bytes=moved, **more)
+from programs import MIB, Trace
 
 
 def iteration(x, o, tables, layers):
@@ -81,7 +55,7 @@ def main():
     p.add_argument("--width", type=int, default=4096, help="their width (4096)")
     p.add_argument("--iterations", type=int, default=3, help="iterations (3)")
     o = p.parse_args()
-    x = Trace()
+    x = Trace(sys.stdout)
     x.put(umtrace=1, source="bench/dlrm.py", workload="dlrm", batch=o.rows, dtype="fp32")
     tables = [x.alloc(o.table_mib * MIB, f"table{i}", "param") for i in range(o.tables)]
     layers = [x.alloc(o.width * o.width * 4, f"layer{i}.weight", "param") for i in range(o.layers)]

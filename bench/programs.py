@@ -16,15 +16,46 @@ import sys
 MIB = 1 << 20
 
 
-class Program:
-    def __init__(self, out, kind, rng, marks):
-        self.out, self.rng, self.marks = out, rng, marks
-        self.next = self.n = 0
+class Trace:
+    """Writes events; knows the bytes of each tensor."""
+
+    def __init__(self, out):
+        self.out = out
+        self.next = 0
         self.size = {}
-        self.put(umtrace=1, source='bench/programs.py', workload=kind)
 
     def put(self, **e):
         print(json.dumps(e, separators=(',', ':')), file=self.out)
+
+    def alloc(self, size, name, role):
+        t = self.next
+        self.next += 1
+        self.size[t] = size
+        self.put(ev='alloc', t=t, bytes=size, name=name, role=role)
+        return t
+
+    def free(self, *ts):
+        for t in ts:
+            self.put(ev='free', t=t)
+
+    def op(self, name, r, w, intensity=0, touched=None, flops=0):
+        """intensity: floating-point operations for each byte moved, beside `flops`."""
+        touched = touched or {}
+        def size(u):
+            return u[2] if isinstance(u, list) else touched.get(u, self.size[u])
+        moved = sum(size(u) for u in r) + sum(size(u) for u in w)
+        more = {'touched': {str(t): b for t, b in touched.items()}} if touched else {}
+        self.put(ev='op', name=name, r=r, w=w, flops=flops + int(moved * intensity), bytes=moved, **more)
+
+
+class Program(Trace):
+    """With sizes in MiB, and marks if these are wanted."""
+
+    def __init__(self, out, kind, rng, marks):
+        super().__init__(out)
+        self.rng, self.marks = rng, marks
+        self.n = 0
+        self.put(umtrace=1, source='bench/programs.py', workload=kind)
 
     def iter(self, name=None):
         if self.marks:
@@ -32,32 +63,15 @@ class Program:
         self.n += 1
 
     def new(self, mib, name='x', role='act'):
-        t = self.next
-        self.next += 1
-        self.size[t] = max(int(mib * MIB), 256)
-        self.put(ev='alloc', t=t, bytes=self.size[t], name=name, role=role)
-        return t
+        return self.alloc(max(int(mib * MIB), 256), name, role)
 
     def load(self, mib, name='w', role='param'):
         t = self.new(mib, name, role)
-        self.put(ev='op', name='copy_h2d', r=[], w=[t], flops=0, bytes=self.size[t])
+        self.op('copy_h2d', [], [t])
         return t
 
-    def free(self, *ts):
-        for t in ts:
-            self.put(ev='free', t=t)
-
-    def op(self, name, r, w, intensity=0, touched=None):
-        """intensity: floating-point operations for each byte moved."""
-        touched = touched or {}
-        def size(u):
-            return u[2] if isinstance(u, list) else touched.get(u, self.size[u])
-        moved = sum(size(u) for u in r) + sum(size(u) for u in w)
-        more = {'touched': {str(t): b for t, b in touched.items()}} if touched else {}
-        self.put(ev='op', name=name, r=r, w=w, flops=int(moved * intensity), bytes=moved, **more)
-
     def host(self, r=(), w=()):
-        self.put(ev="host", name="host", r=list(r), w=list(w))
+        self.put(ev='host', name='host', r=list(r), w=list(w))
 
 
 # --- solvers ---------------------------------------------------------------------------------------------------------

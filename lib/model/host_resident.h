@@ -30,6 +30,13 @@ int um_host_resident_check(const struct um_plan *p, const struct um_host_residen
 uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_op *op,
 			     const struct um_host_resident *ranges, uint64_t rate);
 
+/* May a part of the slot's tensor stay on the host? It does not if another tensor takes its place. */
+static inline int um_host_resident_may(const struct um_slot *s, size_t slot)
+{
+	return s->birth < 0 && s->death < 0 && s->carry == slot && s->place != UINT64_MAX &&
+	       !(s->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED));
+}
+
 /* Bytes that a use shares with the range. */
 uint64_t um_host_resident_overlap(const struct um_sched_use *use, const struct um_host_resident *ranges);
 

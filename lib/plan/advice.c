@@ -131,13 +131,9 @@ int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_
 		free(looked);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < s->slots.n; i++) {
-		const struct um_slot *t = &s->slots.at[i];
-
-		if (t->birth < 0 && t->death < 0 && t->carry == i && t->place != UINT64_MAX &&
-		    !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED)))
-			host_resident[i] = inner_blocks(t);
-	}
+	for (size_t i = 0; i < s->slots.n; i++)
+		if (um_host_resident_may(&s->slots.at[i], i))
+			host_resident[i] = inner_blocks(&s->slots.at[i]);
 	for (size_t i = 0; i < s->ops.n; i++)
 		for (uint32_t k = 0; s->ops.at[i].stream != UM_STREAM_CPU && k < s->ops.at[i].n_uses; k++)
 			add_look_up(&s->uses.at[s->ops.at[i].first_use + k], host_resident, looked);

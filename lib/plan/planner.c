@@ -166,6 +166,7 @@ static uint64_t paged_ns(const struct um_plan *p)
 		bytes += p->sched.ops.at[i].paged ? um_sched_touched(&p->sched, &p->sched.ops.at[i]) : 0;
 	return p->predicted_ns + (uint64_t)(bytes * 1e9 / (double)p->h2d);
 }
+
 /* Makes the plan with host-resident ranges too; it is used if it is better than `out`, or if there was no plan (`had`
  * is the error). 0, -ENOMEM, or `had`. */
 static int build_host_resident(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/spill.h"
 
+struct span {
+	uint64_t lo, hi; /* blocks */
+};
+
 struct spill {
 	const struct um_plan *p;
 	struct um_host_resident *range; /* by slot */
 	double *touched; /* by slot: bytes that ops touch in an iteration; negative: must not be spilled */
-	struct span {
-		uint64_t lo, hi; /* blocks */
-	} * span; /* of one op */
+	struct span *span; /* of one op */
 };
 
 static int streams(const struct um_schedule *s, const struct um_sched_op *op)
@@ -15,28 +17,22 @@ static int streams(const struct um_schedule *s, const struct um_sched_op *op)
 	return um_cost_streams(&op->cost, um_sched_touched(s, op));
 }
 
-static int stays(const struct um_slot *t, size_t slot)
-{
-	return t->birth < 0 && t->death < 0 && t->carry == slot && t->place != UINT64_MAX &&
-	       !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED));
-}
-
 static void find_touched(struct spill *w)
 {
 	const struct um_schedule *s = &w->p->sched;
 
 	for (size_t i = 0; i < s->slots.n; i++)
-		if (!stays(&s->slots.at[i], i))
+		if (!um_host_resident_may(&s->slots.at[i], i))
 			w->touched[i] = -1;
 	for (size_t i = 0; i < s->ops.n; i++) {
 		const struct um_sched_op *op = &s->ops.at[i];
-		int well = op->stream == UM_STREAM_CPU || streams(s, op);
+		int may = op->stream == UM_STREAM_CPU || streams(s, op);
 
 		for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
 			double *touched = &w->touched[s->uses.at[u].slot];
 
 			if (*touched >= 0)
-				*touched = well ? *touched + (double)s->uses.at[u].touched : -1;
+				*touched = may ? *touched + (double)s->uses.at[u].touched : -1;
 		}
 	}
 }
@@ -48,7 +44,7 @@ static int by_block(const void *a, const void *b)
 	return x->lo != y->lo ? (x->lo < y->lo ? -1 : 1) : 0;
 }
 
-/* The whole blocks of a slot in [lo, hi), addresses. */
+/* The whole blocks between two addresses. */
 static struct span whole_blocks(uint64_t lo, uint64_t hi)
 {
 	struct span b = {(lo + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES, hi / UM_BLOCK_BYTES};
@@ -128,8 +124,8 @@ static const struct um_sched_use *find_use(const struct spill *w, const struct u
 	return best;
 }
 
-/* Adds up to `blocks` blocks of a use. Returns their number. */
-static uint64_t spill(struct spill *w, const struct um_sched_use *u, uint64_t blocks)
+/* Adds up to `blocks` blocks of a use. */
+static void spill(struct spill *w, const struct um_sched_use *u, uint64_t blocks)
 {
 	const struct um_slot *t = &w->p->sched.slots.at[u->slot];
 	struct um_host_resident *r = &w->range[u->slot];
@@ -140,7 +136,6 @@ static uint64_t spill(struct spill *w, const struct um_sched_use *u, uint64_t bl
 		c.lo = c.hi - blocks;
 	r->off = c.lo * UM_BLOCK_BYTES - t->place;
 	r->bytes = end - r->off;
-	return c.hi - c.lo;
 }
 
 static int spill_op(struct spill *w, const struct um_sched_op *op)

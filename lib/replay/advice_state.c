@@ -87,8 +87,6 @@ int um_advice_state_add(struct um_advice_state *m, struct um_gpu *gpu, uint64_t 
 	const struct um_compiled_plan_run run = {addr, bytes};
 	size_t i;
 
-	if (um_vec_reserve(&m->runs, 1))
-		return -ENOMEM;
 	um_advice_state_clear(m, gpu, addr, bytes); /* runs are disjoint */
 	if (um_vec_reserve(&m->runs, 1))
 		return -ENOMEM;

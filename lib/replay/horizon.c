@@ -10,7 +10,7 @@
 #define CREDIT 8 /* blocks of other ops that are scanned for each block of an op, on average: predictions may jump */
 #define CREDIT_OPS 8 /* scanning an op costs as much as scanning 8 blocks */
 #define CREDIT_MOST (1 << 18)
-#define NEAR_OPS 8 /* a use so many ops before or after the predicted one was predicted well */
+#define NEAR_OPS 8 /* maximum distance of a use from the op for which it was predicted, of a correct prediction */
 #define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
 
 int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)

@@ -101,7 +101,7 @@ struct um_horizon {
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
-	int64_t trust; /* prefetches for ops to come that may be in vain: those that were not add to it */
+	int64_t trust; /* blocks that may be prefetched for ops to come in vain; each correct prediction adds one */
 	int64_t credit; /* blocks and ops that may be scanned */
 	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */
 	uint64_t peak_again; /* number of the op from which it is looked for anew */

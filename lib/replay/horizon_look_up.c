@@ -98,9 +98,9 @@ void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t by
 
 /* --- ops above the budget ----------------------------------------------------------------------------------------- */
 
-#define LARGE_OPS 2 /* that are left to page faults: the program may have few of them */
+#define LARGE_OPS 2 /* ops above the budget that page faults serve, before data are moved for further ones */
 
-/* The blocks of a use that lie in its tensor as a whole and may leave, at its end. */
+/* The end of the last whole blocks of a use that are not on the host; `*lo`: the begin of its whole blocks. */
 static uint64_t end_of_run(const struct um_horizon *h, const struct um_use *u, uint64_t *lo)
 {
 	uint64_t begin = u->tensor->addr + u->off, end = um_block_of(begin + u->bytes);
@@ -111,7 +111,7 @@ static uint64_t end_of_run(const struct um_horizon *h, const struct um_use *u, u
 	return end;
 }
 
-/* Of the uses that have such blocks, the one whose tensor is used most seldom. */
+/* The use whose tensor is used least often, of those with whole blocks that are not on the host. NULL: none. */
 static const struct um_use *find_seldom(const struct um_horizon *h, const struct um_use *uses, uint32_t n)
 {
 	const struct um_use *best = NULL;

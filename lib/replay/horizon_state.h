@@ -48,7 +48,7 @@ void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t by
 #define UM_HORIZON_TRUST 256
 #define UM_HORIZON_TRIES 64 /* prefetches for ops at hand, after which one ahead is tried where they were wrong */
 
-/* One more prefetch for an op to come may be made in vain. */
+/* One more block may be prefetched in vain for an op to come. */
 static inline void um_horizon_trust(struct um_horizon *h)
 {
 	h->trust += h->trust < UM_HORIZON_TRUST;

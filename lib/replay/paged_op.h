@@ -11,7 +11,7 @@
 
 #include "model/tensor.h"
 
-#define UM_SPARSE 64 /* a prefetch of a range takes longer than page faults for less than this share of it */
+#define UM_SPARSE 64 /* page faults for less than this share of a range take less time than a prefetch of it */
 #define UM_PAGED_SPARE 32 /* this share of the blocks stays free for the first page faults */
 
 static inline int um_range_is_sparse(uint64_t touched, uint64_t bytes)

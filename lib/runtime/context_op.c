@@ -243,10 +243,12 @@ static void replay_without_plan(struct umadv *adv, const struct um_op *op, unsig
 static void use_beside_plan(struct umadv *adv, const struct umadv_op_info *info)
 {
 	const struct um_cost cost = {info->flops, info->bytes, 0};
+	struct um_executor *ex = adv->replan.executor;
 	const struct um_op_state *o = &adv->op;
 
-	um_executor_use(adv->replan.executor, o->uses, o->n_uses,
-			um_cost_streams(&cost, um_uses_touched(o->uses, o->n_uses)));
+	um_executor_use(ex, o->uses, o->n_uses,
+			um_executor_any_host_resident(ex) &&
+				um_cost_streams(&cost, um_uses_touched(o->uses, o->n_uses)));
 }
 
 /* `known`: the op is the schedule's next, and was not looked up. */

@@ -59,7 +59,7 @@ int main(void)
 	op("u2", 1, 0, 0);
 	is_int(um_spill_paged(&p, range), 1, "a part of a paged op's data is spilled");
 	is_u64(blocks(1), 4, "as many blocks are spilled as the op exceeds the budget by, of the slot used least");
-	is_u64(all_blocks(), 4, "no other slot is spilled");
+	is_u64(all_blocks(), 4, "only that slot is spilled");
 	is_u64(range[1].off + range[1].bytes, SLOT, "the end of the slot is spilled");
 
 	begin(3, 4);
@@ -72,7 +72,7 @@ int main(void)
 	op("r1 r0", 1, 300, 0);
 	um_spill_paged(&p, range);
 	is_u64(blocks(2), 4, "what a product of matrices uses is not spilled");
-	is_u64(all_blocks(), 4, "the rest is spilled in its place");
+	is_u64(all_blocks(), 4, "another slot is spilled in place of what a product uses");
 
 	begin(3, 20);
 	op("r0 r1 w2", 3, 0, 1);
@@ -100,7 +100,7 @@ int main(void)
 	op("w1 r0 u2", 1, 0, 1);
 	um_spill_paged(&p, range);
 	is_u64(blocks(1), 0, "a tensor that is born in the iteration is not spilled");
-	is_u64(all_blocks(), 4, "tensors that live in all iterations are");
+	is_u64(all_blocks(), 4, "tensors that live in all iterations are spilled in place of it");
 	um_plan_fini(&p);
 	return tap_done();
 }

@@ -103,9 +103,10 @@ static void test_large_ops(void)
 
 	is_u64(once.faults, 0, "ops above the budget that access each byte once do not fault");
 	ok(once.remote_bytes >= 10 * 2 * TENSOR && once.remote_bytes <= 10 * 8 * TENSOR,
-	   "they access over the link what does not fit (%llu MiB)", (unsigned long long)(once.remote_bytes / MIB));
+	   "ops above the budget access over the link what does not fit (%llu MiB)",
+	   (unsigned long long)(once.remote_bytes / MIB));
 	is_u64(often.remote_bytes, 0, "an op that accesses each byte three times does not do so over the link");
-	is_u64(unknown.remote_bytes, 0, "nor does an op of unknown cost");
+	is_u64(unknown.remote_bytes, 0, "an op of unknown cost accesses nothing over the link");
 }
 
 /* Ten times: a look-up in the table, and ops on the others, which are all that is alive. Returns remote bytes, faults
@@ -136,7 +137,7 @@ static void test_tables(void)
 	struct um_tally full = look_ups(TENSORS, MIB), free = look_ups(1, MIB), large = look_ups(TENSORS, TABLE / 2);
 
 	is_u64(full.remote_bytes, MIB, "look-ups in a table read its rows over the link where not all fits");
-	is_u64(full.faults + full.h2d_bytes, 0, "they cause no fault and no copy");
+	is_u64(full.faults + full.h2d_bytes, 0, "look-ups in a table on the host cause no fault and no copy");
 	is_u64(large.remote_bytes, 0, "a table of which an op touches a half is not kept on the host");
 	is_u64(free.remote_bytes, 0, "where all fits the table stays on the device");
 }
