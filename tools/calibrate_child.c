@@ -88,7 +88,7 @@ static int probe_on(struct um_gpu *gpu, int probe, uint64_t budget)
 /* argv: PROBE DEVICE BUDGET */
 int calibrate_child_main(int argc, char **argv)
 {
-	struct um_device_options options = {.via = UM_VIA_ANY};
+	struct um_device_options options = {.via = UM_VIA_ANY, .prefetches_evict = 1};
 	struct um_gpu *gpu;
 	char why[192];
 	int rc, probe;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static atomic_int only_driver;
 
@@ -31,6 +32,8 @@ static void device_close(struct um_gpu *gpu)
 
 	if (!um_device_gone(d))
 		um_driver_leave(d);
+	if (d->uvm >= 0)
+		close(d->uvm);
 	free(d);
 }
 
@@ -48,6 +51,7 @@ static int open_device(struct um_device *d, const struct um_device_options *opti
 	if (um_process_gone())
 		return um_device_refuse(d, "this process was forked from one that used CUDA, or is exiting");
 	d->info.via = UM_VIA_DRIVER;
+	d->uvm = -1;
 	err = um_driver_open(d);
 	if (err)
 		return err;
@@ -66,13 +70,13 @@ static int open_device(struct um_device *d, const struct um_device_options *opti
 	d->api.close = device_close;
 	um_device_table(d);
 	d->gpu.api = &d->api;
-	um_device_probe(d);
+	um_device_probe(d, !options->prefetches_evict);
 	return 0;
 }
 
 int um_device_open(struct um_gpu **out, const struct um_device_options *options, char *why, size_t size)
 {
-	static const struct um_device_options defaults = {UM_VIA_ANY, -1, 0};
+	static const struct um_device_options defaults = {UM_VIA_ANY, -1, 0, 0};
 	struct um_device *d = calloc(1, sizeof *d);
 	int err;
 

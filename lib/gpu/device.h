@@ -33,6 +33,7 @@ struct um_device_options {
 	enum um_device_via via;
 	int ordinal; /* -1: the current device of this thread, or 0 */
 	int real_threads; /* workers are real threads under the stand-in, too, as on a real device */
+	int prefetches_evict; /* um_gpu_api.evict is not looked for */
 };
 
 /* From now on UM_VIA_ANY means the driver: the shared runtime of this process calls a driver that is replaced. */

@@ -2,10 +2,11 @@
  *
  * device_probe.c - the capabilities of a device
  *
- * Attributes first; then two kinds of calls that no attribute reports reliably are tried once, on scratch memory. The
- * stand-in is not tried: it supports all that it has, and a trial would appear in its log.
+ * Attributes first; then what no attribute reports reliably is tried once, on scratch memory. The stand-in is not
+ * tried: it supports all that it has, and a trial would appear in its log.
  */
 #include "gpu/device_state.h"
+#include "gpu/kernel_evict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,16 @@ static void probe_discard(struct um_device *d)
 	d->gpu.caps.prefetch_batch = d->api.cudaMemPrefetchBatchAsync != NULL;
 }
 
+static void probe_evict(struct um_device *d)
+{
+	void *p;
+
+	if (d->api.cudaMallocManaged(&d->gpu, &p, SCRATCH, UM_ATTACH_GLOBAL))
+		return;
+	d->uvm = um_kernel_evict_open(UM_KERNEL_MODULE, p, SCRATCH);
+	d->api.cudaFree(&d->gpu, p);
+}
+
 static void set_capacity(struct um_device *d)
 {
 	size_t free_bytes = 0, total = 0;
@@ -94,7 +105,7 @@ static void set_uuid(struct um_device *d)
 }
 
 /* The reasons are written from the least to the most important: the last one stays. */
-void um_device_probe(struct um_device *d)
+void um_device_probe(struct um_device *d, int kernel_evicts)
 {
 	struct um_gpu_caps *caps = &d->gpu.caps;
 
@@ -115,6 +126,10 @@ void um_device_probe(struct um_device *d)
 		return;
 	}
 	probe_discard(d);
+	if (kernel_evicts && !d->standin)
+		probe_evict(d);
+	if (d->uvm >= 0)
+		d->api.evict = um_device_evict;
 	if (caps->integrated)
 		um_device_refuse(d, "no hints: this GPU uses the host's memory, so nothing has to move");
 }

@@ -34,6 +34,7 @@ struct um_device {
 	um_proc_address find;
 	int device; /* CUdevice */
 	void *context;
+	int uvm; /* kernel_evict.h; -1: none */
 	int retained; /* the context is the primary one, and we hold a reference */
 	atomic_int lost; /* the first sticky error, or 0 */
 	struct um_device_info info;
@@ -53,8 +54,9 @@ int um_driver_use(struct um_device *d, int ordinal); /* device and context; ordi
 void um_driver_leave(struct um_device *d); /* the context */
 int um_runtime_open(struct um_device *d, int asked); /* 0 also without a runtime, unless one was requested */
 
-void um_device_probe(struct um_device *d); /* caps */
+void um_device_probe(struct um_device *d, int kernel_evicts); /* caps; looks for the kernel module if asked to */
 void um_device_table(struct um_device *d); /* fills api */
+int um_device_evict(struct um_gpu *gpu, const void *ptr, size_t bytes); /* of the table, with d->uvm */
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
  * a capture (they may wait or allocate) relax the thread's capture mode.
  */
 #include "gpu/device_state.h"
+#include "gpu/kernel_evict.h"
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -76,6 +77,13 @@ static int prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um
 	err = v.calls->prefetch ? v.calls->prefetch(ptr, bytes, to, flags, stream)
 				: v.calls->prefetch_old(ptr, bytes, old_place(to), stream);
 	return um_visit_end(&v, err);
+}
+
+int um_device_evict(struct um_gpu *gpu, const void *ptr, size_t bytes)
+{
+	struct um_device *d = um_device_of(gpu);
+
+	return um_device_gone(d) ? UM_CUDA_LOST : um_kernel_evict(d->uvm, ptr, bytes);
 }
 
 static int advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where)

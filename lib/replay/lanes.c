@@ -163,12 +163,20 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 	return out_done(o, k);
 }
 
+static int to_host(struct um_lanes_out *o, const struct um_request *r)
+{
+	struct um_gpu *gpu = o->lanes->gpu;
+	const void *ptr = (const void *)(uintptr_t)r->addr;
+
+	return gpu->api->evict ? gpu->api->evict(gpu, ptr, r->bytes)
+			       : gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream);
+}
+
 static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
 {
 	struct um_lanes *l = o->lanes;
 	uint64_t begin = um_hint_results_begin(&l->results);
-	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes, um_on_host(), 0,
-						     o->stream);
+	int code = to_host(o, r);
 
 	made(l, lane_of(o), k, r, begin, code);
 	counted(l, code, um_request_source(r), &l->evict_bytes, r->bytes);
@@ -188,8 +196,7 @@ static void drop_clean(struct um_lanes_out *o, uint32_t k, const struct um_reque
 	int code = gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_UNSET_READ_MOSTLY, here);
 
 	if (um_request_kind(r) == UM_ACTION_EVICT_OR_DROP)
-		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream),
-			um_request_source(r), &l->evict_bytes, 0);
+		counted(l, to_host(o, r), um_request_source(r), &l->evict_bytes, 0);
 	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), um_request_source(r),
 		&l->evict_bytes, 0);
 	made(l, lane_of(o), k, r, begin, code);

@@ -9,8 +9,8 @@
  * Lane `in` prefetches blocks to the device: request k belongs to worker k % UM_LANES_IN, which has a stream of its
  * own, and begins when that stream is idle and no earlier request is still to begin. (The driver works on a prefetch on
  * an idle stream on the calling thread, on a busy stream later, on its only worker, which a fast link outruns. While
- * the blocks of one range are copied, other workers do the driver's work on theirs.) Lane `out` evicts: a prefetch to
- * the host blocks its caller, and costs so much CPU time per block that several workers are needed to fill a fast link;
+ * the blocks of one range are copied, other workers do the driver's work on theirs.) Lane `out` evicts: a move to the
+ * host blocks its caller, and costs so much CPU time per block that several workers are needed to fill a fast link;
  * a block that is left to the driver only waits there, like an out. Lane `drop` has workers of its own for evictions
  * without a copy, so that they do not queue after copies. An in waits for a number of outs and drops; those wait for a
  * number of ins, and for marks: events on the program's streams, one worker for each stream (lanes_mark.c).

@@ -32,7 +32,8 @@ static int open_none(struct um_chosen_device *d, int managed, const char *why)
 /* The CUDA device of the process. */
 static int open_cuda(struct um_chosen_device *d, struct um_notices *notices)
 {
-	struct um_device_options options = {.ordinal = -1};
+	struct um_device_options options = {.ordinal = -1,
+					    .prefetches_evict = um_variable_off("UMADVISE_KERNEL_EVICTIONS")};
 	char why[160] = "";
 	int err = um_device_open(&d->gpu, &options, why, sizeof why);
 
@@ -215,15 +216,16 @@ void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 {
 	struct um_profile *p = &d->profile;
 	double copies = p->d2h * p->eta, call;
+	unsigned workers = d->evicters ? UM_GPU_EVICTERS : 1;
 
-	p->serial_host = 1;
+	p->serial_host = !d->evicters;
 	if (rate <= 0 || rate >= copies)
 		return;
 	if (d->larger) {
 		p->d2h = rate / p->eta;
 		p->c_pf_cpu = 0; /* is part of the rate */
-	} else if (!p->measured) {
-		call = (double)UM_BLOCK_BYTES * 1e9 * (1 / rate - 1 / copies) - (double)(p->c_api + p->c_pf);
+	} else if (!p->measured || d->evicters) { /* a measured profile has the cost of prefetches */
+		call = (double)UM_BLOCK_BYTES * 1e9 * (workers / rate - 1 / copies) - (double)(p->c_api + p->c_pf);
 		p->c_pf_cpu = call > 0 ? (uint64_t)call : 0;
 	}
 }
@@ -236,12 +238,15 @@ void um_chosen_device_take(struct um_chosen_device *d, int64_t bytes)
 
 static void measure_evictions(struct um_chosen_device *d, struct um_notices *notices)
 {
-	double rate = um_evict_speed(d->gpu, &d->evicted);
+	double rate;
 
+	d->evicters = d->gpu->api->evict ? um_link_evicters() : 0;
+	rate = um_evict_speed(d->gpu, d->evicters, &d->evicted);
 	d->unadjusted = d->profile;
 	d->evict_rate = rate;
 	um_chosen_device_evicts_at(d, rate);
-	um_notices_log(notices, UMADV_LOG_INFO, "evictions reach %.1f GB/s", rate / 1e9);
+	um_notices_log(notices, UMADV_LOG_INFO, "evictions reach %.1f GB/s%s", rate / 1e9,
+		       d->evicters ? ", by requests to the kernel module" : "");
 }
 
 int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options, struct um_gpu *gpu,

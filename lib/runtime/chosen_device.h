@@ -25,6 +25,7 @@ struct um_chosen_device {
 	void *evicted; /* memory of the measurement of evictions, freed at close; NULL: none */
 	struct um_profile profile;
 	struct um_profile unadjusted; /* the same before um_chosen_device_evicts_at, if evictions were measured */
+	unsigned evicters; /* threads that evict by um_gpu_api.evict; 0: prefetches evict */
 	double evict_rate; /* as measured, bytes/s; 0: not known */
 	uint64_t budget; /* bytes of managed memory that hints may make resident */
 	uint64_t most; /* the same while the context has the device for itself and has no unmanaged memory */
@@ -45,8 +46,8 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 			  const struct um_profile *profile, struct um_notices *notices);
 void um_chosen_device_close(struct um_chosen_device *d);
 
-/* The driver makes evictions one after the other, at this rate in bytes/s (0: not known): plans and predictions reckon
- * with it. Where the library makes all evictions it takes the place of the rate of copies. */
+/* Evictions reach this rate in bytes/s (0: not known), one after the other where prefetches make them: plans and
+ * predictions reckon with it. Where the library makes all evictions it takes the place of the rate of copies. */
 void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate);
 
 /* Bytes of the device that its contexts may use, all together. */

@@ -110,7 +110,7 @@ static int parse_host(const struct um_variable *v, const char *text, struct umad
 	return um_size_parse(text, &bytes) ? -EINVAL : 0;
 }
 
-static int parse_quiet(const struct um_variable *v, const char *text, struct umadv_options *o)
+static int parse_other_switch(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
 	(void)v;
 	(void)o;
@@ -241,13 +241,15 @@ const struct um_variable um_variables[] = {
 	 "umadvise run: most memory beyond that of the device", 0, parse_host, NULL, 0, NULL},
 	{"UMADVISE_RUN_PLAN", "the name of a file to write", "none", "umadvise run: where the plan is saved at exit", 0,
 	 parse_other, NULL, 0, NULL},
-	{"UMADVISE_RUN_QUIET", SWITCH, "off", "umadvise run: no line at exit", 0, parse_quiet, NULL, 0, NULL},
-	{"UMADVISE_RUN_PYTORCH", SWITCH, "on", "umadvise run: PyTorch declares what its operations use", 0, parse_quiet,
-	 NULL, 0, NULL},
+	{"UMADVISE_RUN_QUIET", SWITCH, "off", "umadvise run: no line at exit", 0, parse_other_switch, NULL, 0, NULL},
+	{"UMADVISE_RUN_PYTORCH", SWITCH, "on", "umadvise run: PyTorch declares what its operations use", 0,
+	 parse_other_switch, NULL, 0, NULL},
 	{"UMADVISE_SHARE", "off, or a weight from 1 to 1000", "1",
 	 "weight among the user's processes that share the device's memory", AT(share), parse_share, NULL, 0, NULL},
 	{"UMADVISE_SHARE_DEVICE", "a name", "none: each process has a device of its own",
 	 "simulated device that processes share", 0, parse_other, NULL, 0, NULL},
+	{"UMADVISE_KERNEL_EVICTIONS", SWITCH, "on", "evictions past libcuda, where that works", 0, parse_other_switch,
+	 NULL, 0, NULL},
 	{"UMADVISE_DISABLE", SWITCH, "off", "no hints: as if the program had managed memory alone", 0, parse_disable,
 	 NULL, 0, NULL},
 	{NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL},
@@ -269,6 +271,14 @@ int um_variable_on(const char *name)
 	int k = text ? find_word(switches, COUNT(switches), text) : 0;
 
 	return k > 0 && k & 1;
+}
+
+int um_variable_off(const char *name)
+{
+	const char *text = um_variable_get(name);
+	int k = text ? find_word(switches, COUNT(switches), text) : -1;
+
+	return k >= 0 && !(k & 1);
 }
 
 int um_variable_is(const char *name, const char *text)

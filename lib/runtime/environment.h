@@ -31,8 +31,9 @@ extern const struct um_variable um_variables[]; /* name NULL: the end */
 /* The value of a variable; NULL if it is unset or empty. */
 const char *um_variable_get(const char *name);
 
-/* Is it a switch that is on? */
+/* Is it a switch that is on, that is off? */
 int um_variable_on(const char *name);
+int um_variable_off(const char *name);
 
 /* Does the option's value `text` come from the variable? */
 int um_variable_is(const char *name, const char *text);

@@ -2,7 +2,10 @@
 #include "runtime/link_speed.h"
 
 #include "base/clock.h"
+#include "replay/worker.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 #define SLOWEST 1e8 /* bytes/s: less is no link */
@@ -114,22 +117,86 @@ int um_link_speed(struct um_gpu *gpu, struct um_profile *p)
 	return 1;
 }
 
-double um_evict_speed(struct um_gpu *gpu, void **memory)
+unsigned um_link_evicters(void)
+{
+	cpu_set_t set;
+	unsigned n = sched_getaffinity(0, sizeof set, &set) ? UM_GPU_EVICTERS * 2 : (unsigned)CPU_COUNT(&set);
+
+	return n < 4 ? 1 : n < UM_GPU_EVICTERS * 2 ? n / 2 : UM_GPU_EVICTERS;
+}
+
+/* Threads begin together once all are there: to start one takes a lock that evictions take, too. */
+struct evicters {
+	const struct test *test;
+	unsigned n;
+	_Atomic uint32_t go;
+	struct evicter {
+		struct evicters *all;
+		unsigned i;
+		pthread_t thread;
+		int started, err;
+		uint64_t end; /* ns */
+	} at[UM_GPU_EVICTERS];
+};
+
+static void *evict_part(void *arg)
+{
+	struct evicter *e = arg;
+	const struct test *t = e->all->test;
+
+	while (!atomic_load_explicit(&e->all->go, memory_order_acquire))
+		um_futex_wait(&e->all->go, 0, UINT64_MAX);
+	for (uint64_t at = e->i * UM_BLOCK_BYTES; at < t->bytes && !e->err; at += e->all->n * UM_BLOCK_BYTES)
+		e->err = t->gpu->api->evict(t->gpu, (char *)t->memory + at, UM_BLOCK_BYTES);
+	e->end = um_clock_ns(CLOCK_MONOTONIC);
+	return NULL;
+}
+
+/* By `n` threads, in ms. 0, or a CUDA error code. */
+static int timed_evictions(const struct test *t, unsigned n, float *ms)
+{
+	struct evicters all = {.test = t, .n = n};
+	uint64_t begin, end = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		all.at[i].all = &all;
+		all.at[i].i = i;
+		all.at[i].started = !pthread_create(&all.at[i].thread, NULL, evict_part, &all.at[i]);
+	}
+	begin = um_clock_ns(CLOCK_MONOTONIC);
+	atomic_store_explicit(&all.go, 1, memory_order_release);
+	um_futex_wake(&all.go);
+	for (unsigned i = 0; i < n; i++) {
+		if (all.at[i].started)
+			pthread_join(all.at[i].thread, NULL);
+		else
+			evict_part(&all.at[i]);
+		end = all.at[i].end > end ? all.at[i].end : end;
+		err = err ? err : all.at[i].err;
+	}
+	*ms = (float)(end - begin) / 1e6f;
+	return err;
+}
+
+double um_evict_speed(struct um_gpu *gpu, unsigned evicters, void **memory)
 {
 	struct um_location here = um_on_device(gpu->caps.device);
+	uint64_t bytes = evicters ? UM_KERNEL_EVICT_BYTES : UM_EVICT_BYTES;
 	struct test t;
 	float ms = 0, least = UM_LINK_LIMIT_MS;
-	int err = test_begin(&t, gpu, UM_EVICT_BYTES);
+	int err = test_begin(&t, gpu, bytes);
 
 	/* The first eviction takes memory of the host, and any may be disturbed. */
 	for (int round = 0; round < EVICT_ROUNDS && !err; round++) {
 		err = timed_move(&t, here, t.bytes, &ms);
 		if (!err)
-			err = timed_move(&t, um_on_host(), UM_BLOCK_BYTES, &ms);
+			err = evicters ? timed_evictions(&t, evicters, &ms)
+				       : timed_move(&t, um_on_host(), UM_BLOCK_BYTES, &ms);
 		least = ms < least ? ms : least;
 	}
 	*memory = t.lost ? NULL : t.memory;
 	t.memory = NULL;
 	test_end(&t);
-	return err ? 0 : (double)UM_EVICT_BYTES / ((double)least / 1e3);
+	return err ? 0 : (double)bytes / ((double)least / 1e3);
 }

@@ -462,8 +462,10 @@ int um_replan_open(struct um_replan *r, struct um_executor_host *host)
 		return 0;
 	host->budget_blocks = d->budget / UM_BLOCK_BYTES;
 	host->larger = d->larger;
-	host->evict_ns = d->profile.serial_host ? 0 : d->profile.c_pf + d->profile.c_pf_cpu;
 	host->link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->profile.d2h * d->profile.eta));
+	host->evict_ns = d->evicters		  ? (d->evicters - 1) * host->link_ns
+			 : d->profile.serial_host ? 0
+						  : d->profile.c_pf + d->profile.c_pf_cpu;
 	err = um_executor_open(&r->executor, d->gpu, host);
 	return err == -ENOMEM ? err : 0;
 }

@@ -40,7 +40,7 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 static struct um_gpu *open_device(void)
 {
 	const char *via = getenv("UM_TEST_VIA");
-	struct um_device_options o = {UM_VIA_ANY, -1, 0};
+	struct um_device_options o = {.ordinal = -1};
 	struct um_gpu *gpu = NULL;
 	char why[200];
 

@@ -70,7 +70,7 @@ static void driver(void)
 
 static struct um_gpu *open_via(enum um_device_via via, int ordinal)
 {
-	struct um_device_options o = {via, ordinal, 0};
+	struct um_device_options o = {.via = via, .ordinal = ordinal};
 	struct um_gpu *gpu = NULL;
 	int err = um_device_open(&gpu, &o, why, sizeof why);
 
@@ -87,7 +87,7 @@ static struct um_gpu *open_any(void)
 
 static void refused(enum um_device_via via, int ordinal, const char *text)
 {
-	struct um_device_options o = {via, ordinal, 0};
+	struct um_device_options o = {.via = via, .ordinal = ordinal};
 	struct um_gpu *gpu = NULL;
 
 	CHECK(um_device_open(&gpu, &o, why, sizeof why) == -ENODEV);

@@ -17,7 +17,7 @@ extern "C" {
 
 static inline void ask(uint64_t managed, uint64_t budget)
 {
-	struct um_device_options options = {UM_VIA_ANY, -1, 0};
+	struct um_device_options options = {UM_VIA_ANY, -1, 0, 0};
 	static struct um_gpu *device;
 	char why[200] = "";
 

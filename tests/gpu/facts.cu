@@ -6,7 +6,7 @@
 
 int main(void)
 {
-	struct um_device_options options = {UM_VIA_ANY, -1, 0};
+	struct um_device_options options = {UM_VIA_ANY, -1, 0, 0};
 	struct um_device_info info = {};
 	size_t free_bytes = 0, total = 0;
 	struct um_gpu *gpu;

@@ -44,7 +44,7 @@ static cudaStream_t new_stream(void)
 /* 0, or the status with which the case ends. */
 static int device_open(uint64_t bytes)
 {
-	struct um_device_options options = {UM_VIA_ANY, -1, 1};
+	struct um_device_options options = {UM_VIA_ANY, -1, 1, 0};
 	char why[200] = "";
 	void *driver, *p;
 

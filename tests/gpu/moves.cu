@@ -293,7 +293,7 @@ static void all_ways(const char *memory)
 
 int main(int argc, char **argv)
 {
-	struct um_device_options options = {UM_VIA_ANY, -1, 1};
+	struct um_device_options options = {UM_VIA_ANY, -1, 1, 0};
 	char why[200] = "";
 	pthread_t t;
 	size_t bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Waits that are ended by their time limit, on a clock of this test: a thread that gets no CPU, or a process that is
- * stopped, loses no wait by that.
+ * stopped, loses no wait by that. And the calls that evict.
  */
 #include "replay/lanes.h"
 
@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -75,6 +76,54 @@ static uint64_t wait_ms(struct um_lanes *l, uint64_t late_ms, unsigned moves_at)
 	return (now.ns - begin) / MS;
 }
 
+static _Atomic unsigned evictions, prefetches;
+static _Atomic int evict_error;
+
+static int evict(struct um_gpu *gpu, const void *ptr, size_t bytes)
+{
+	(void)gpu, (void)ptr;
+	evictions += bytes == UM_BLOCK_BYTES;
+	return evict_error;
+}
+
+static int prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
+		    um_stream stream)
+{
+	(void)gpu, (void)ptr, (void)bytes, (void)to, (void)flags, (void)stream;
+	prefetches++;
+	return 0;
+}
+
+/* Two blocks leave, the second as a duplicate or not. */
+static void evict_two(struct um_lanes *l)
+{
+	um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, 16 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, 0, 0);
+	um_lanes_evict(l, UM_LANE_DROP, UM_ACTION_EVICT_OR_DROP, 17 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, 0, 0);
+	um_lanes_poke(l);
+	while (!um_lanes_is_drained(l, NULL))
+		sched_yield();
+}
+
+static void test_evictions(struct um_gpu *gpu, struct um_lanes *l)
+{
+	const struct um_gpu_api *was = gpu->api;
+	struct um_gpu_api api = *was;
+
+	api.cudaMemPrefetchAsync = prefetch;
+	gpu->api = &api;
+	evict_two(l);
+	is_u64(prefetches, 2, "prefetches to the host evict");
+	api.evict = evict;
+	evict_two(l);
+	is_u64(evictions, 2, "a device that evicts otherwise is asked to");
+	is_u64(prefetches, 2, "and no prefetch is made");
+	is_u64(atomic_load(&l->refused), 0, "nothing was refused");
+	evict_error = UM_CUDA_NO_MEMORY;
+	evict_two(l);
+	is_u64(atomic_load(&l->refused), 2, "evictions that fail are counted");
+	gpu->api = was;
+}
+
 static uint64_t some_time(struct um_gpu *gpu)
 {
 	(void)gpu;
@@ -103,6 +152,7 @@ int main(void)
 	gpu->api = &api;
 	is_u64(wait_ms(&l, 0, 0), 5000, "and 5 s if the device is simulated and the workers are threads");
 	gpu->api = was;
+	test_evictions(gpu, &l);
 	is_int(um_lanes_close(&l), 0, "the lanes close");
 	gpu->api->close(gpu);
 	return tap_done();

@@ -48,7 +48,7 @@ static void test_evictions(const char *device)
 
 	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = is}))
 		tap_bail("no simulated device");
-	rate = um_evict_speed(gpu, &memory);
+	rate = um_evict_speed(gpu, 0, &memory);
 	ok(fabs(rate / expected - 1) < 0.05, "evictions on %s: %g bytes/s, by its profile %g", device, rate, expected);
 	um_sim_tally(gpu, &tally);
 	is_u64(tally.resident_bytes, 0, "the memory is on the host");
@@ -56,10 +56,62 @@ static void test_evictions(const char *device)
 	gpu->api->close(gpu);
 }
 
+static _Atomic unsigned evicted[UM_KERNEL_EVICT_BYTES / UM_BLOCK_BYTES];
+static _Atomic uintptr_t lowest; /* address of the memory */
+static const struct um_gpu_api *simulated;
+static _Atomic int evict_error;
+
+static int evict(struct um_gpu *gpu, const void *ptr, size_t bytes)
+{
+	uint64_t block = ((uintptr_t)ptr - lowest) / UM_BLOCK_BYTES;
+
+	(void)gpu;
+	if (bytes == UM_BLOCK_BYTES && block < sizeof evicted / sizeof *evicted)
+		evicted[block]++;
+	return evict_error;
+}
+
+static int note_memory(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)
+{
+	int err = simulated->cudaMallocManaged(gpu, ptr, bytes, flags);
+
+	lowest = (uintptr_t)*ptr;
+	return err;
+}
+
+/* With calls that several threads make at once. */
+static void test_threads(void)
+{
+	struct um_gpu_api api;
+	struct um_gpu *gpu;
+	unsigned equal = 1;
+	void *memory;
+
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("h100")}))
+		tap_bail("no simulated device");
+	simulated = gpu->api;
+	api = *simulated;
+	api.evict = evict;
+	api.cudaMallocManaged = note_memory;
+	gpu->api = &api;
+	ok(um_evict_speed(gpu, 3, &memory) > 0, "evictions by threads have a rate");
+	for (unsigned i = 0; i < sizeof evicted / sizeof *evicted; i++)
+		equal &= evicted[i] && evicted[i] == evicted[0];
+	ok(equal, "each block is evicted once in each round (%u)", evicted[0]);
+	gpu->api->cudaFree(gpu, memory);
+	evict_error = UM_CUDA_INVALID_VALUE;
+	ok(um_evict_speed(gpu, 3, &memory) <= 0, "evictions that fail have none");
+	gpu->api->cudaFree(gpu, memory);
+	gpu->api->close(gpu);
+	ok(um_link_evicters() >= 1 && um_link_evicters() <= UM_GPU_EVICTERS, "the CPUs bound the number of threads: %u",
+	   um_link_evicters());
+}
+
 static void test_profile_of_evictions(void)
 {
 	struct um_chosen_device d = {.profile = *um_profile_find("h100"), .larger = 1};
 	struct um_profile was = d.profile;
+	double rate;
 
 	um_chosen_device_evicts_at(&d, 0);
 	um_chosen_device_evicts_at(&d, was.d2h);
@@ -70,6 +122,19 @@ static void test_profile_of_evictions(void)
 	ok(fabs(d.profile.d2h * d.profile.eta / 9e9 - 1) < 1e-9,
 	   "where the library evicts, plans reckon with the rate");
 	is_u64(d.profile.c_pf_cpu, 0, "the cost of the calls is not counted twice");
+	d.evicters = 4;
+	um_chosen_device_evicts_at(&d, 8e9);
+	is_int(d.profile.serial_host, 0, "evictions past libcuda keep no call waiting");
+	ok(fabs(d.profile.d2h * d.profile.eta / 8e9 - 1) < 1e-9, "and plans reckon with their rate, too");
+	d = (struct um_chosen_device){.profile = was, .evicters = 4};
+	d.profile.measured = 1;
+	um_chosen_device_evicts_at(&d, 16e9);
+	rate = (double)UM_BLOCK_BYTES * UM_GPU_EVICTERS /
+	       ((double)(d.profile.c_pf_cpu + d.profile.c_pf + d.profile.c_api) +
+		(double)UM_BLOCK_BYTES * 1e9 / (was.d2h * was.eta)) *
+	       1e9;
+	ok(fabs(rate / 16e9 - 1) < 0.01, "the workers of a plan reach the measured rate together: %g", rate);
+	d = (struct um_chosen_device){.profile = was, .larger = 1};
 	d = (struct um_chosen_device){.profile = was};
 	um_chosen_device_evicts_at(&d, 9e9);
 	ok(d.profile.d2h == was.d2h, "where the driver evicts, too, its copies keep their rate");
@@ -110,6 +175,7 @@ int main(void)
 	for (unsigned i = 0; i < 4; i++)
 		test_evictions(devices[i]);
 	test_evictions("h100");
+	test_threads();
 	test_profile_of_evictions();
 
 	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = v100}))
@@ -119,7 +185,7 @@ int main(void)
 	gpu->api = &broken;
 	is_int(um_link_speed(gpu, &p), 0, "a device that refuses the copy has no rate");
 	is_u64(calls, 1, "it is asked once");
-	ok(um_evict_speed(gpu, &memory) <= 0, "nor have its evictions");
+	ok(um_evict_speed(gpu, 0, &memory) <= 0, "nor have its evictions");
 	gpu->api->cudaFree(gpu, memory);
 	um_sim_tally(gpu, &tally);
 	is_u64(tally.resident_bytes, 0, "the memory is freed all the same");

@@ -24,7 +24,7 @@ static const struct um_standin_table *table;
 
 static int open_standin(struct prog *p, const struct prog_options *o)
 {
-	struct um_device_options options = {UM_VIA_DRIVER, 0, 0};
+	struct um_device_options options = {.via = UM_VIA_DRIVER};
 	char why[200];
 
 	(void)o;
