@@ -33,7 +33,7 @@ passes() { # NAME COMMAND...
 	[ $rc -eq 0 ] || grep -E '^(not ok|#   |Bail)' "$tmp/out" | head -n 20 | sed 's/^/# /'
 	is $rc 0 "$name: $(grep -c '^ok' "$tmp/out") checks"
 }
-passes "four workloads under three budgets" "$bin/correct-shared" --size 32
+passes "six workloads under three budgets" "$bin/correct-shared" --size 32
 passes "what is not a plain loop" "$bin/special-shared" --size 32
 UMADVISE_DRYRUN_HAZARDS=destroyed passes "no call has the handle of a destroyed stream" "$bin/special-shared" --size 32
 passes "the same with a static runtime" "$bin/correct-static" --size 24 --only train

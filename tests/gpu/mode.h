@@ -57,6 +57,7 @@ static inline void mode_announce(const struct mode &m, const struct op &o)
 
 		t->ptr = m.w->tensors[u.tensor].at;
 		t->bytes = m.w->tensors[u.tensor].bytes;
+		t->touched = u.touched;
 		t->access = u.access;
 	}
 	cost.flops = o.flops;

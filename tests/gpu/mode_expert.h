@@ -36,6 +36,22 @@ struct mode_expert : mode {
 	char *arena = NULL;
 	long now = 0;
 
+	/* Each operation's tensors have places as wholes. */
+	static bool can(const struct work &w, uint64_t budget)
+	{
+		uint64_t most = 0;
+
+		for (const std::vector<struct op> &step : w.step)
+			for (const struct op &o : step) {
+				uint64_t sum = 0;
+
+				for (const struct use &u : o.uses)
+					sum += w.tensors[u.tensor].bytes + 512;
+				most = std::max(most, sum);
+			}
+		return most <= budget;
+	}
+
 	void open() override
 	{
 		place.assign(w->tensors.size(), {});

@@ -23,7 +23,7 @@ inc = -I$(SRC)/lib -I$(SRC)/tools -I$(SRC) -I$(SRC)/include -I$(SRC)/tests -I$(S
 comma = ,
 host = -Wall,-Wextra$(if $(SANITIZE),$(comma)$(SANITIZE))
 
-tests = correct facts hazards moves same special speed
+tests = correct evict facts hazards moves same special speed
 examples = cg stencil train
 PROGRAMS ?= $(tests) $(examples)
 headers = $(wildcard $(SRC)/tests/gpu/*.h $(SRC)/examples/*.h $(SRC)/include/*.h)

@@ -76,7 +76,7 @@ static inline void run_say(const struct runner *r, const struct op &o, uint64_t 
 	if (!r->adv)
 		return;
 	for (const struct use &u : o.uses)
-		uses[n++] = umadv_use_(r->w->tensors[u.tensor].at, r->w->tensors[u.tensor].bytes, 0, u.access);
+		uses[n++] = umadv_use_(r->w->tensors[u.tensor].at, r->w->tensors[u.tensor].bytes, u.touched, u.access);
 	info.struct_size = sizeof(info);
 	info.uses = uses;
 	info.n_uses = n;

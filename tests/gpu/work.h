@@ -4,7 +4,8 @@
  *
  * Who runs one (run.h, speed.cu) decides where tensors lie and what is said before an operation, so the same operations
  * run on plain managed memory, with the library, by hand-written offloading and in core. An operation finds its
- * addresses at launch time. Tensors are used as wholes; work that is cut up has a tensor for each piece.
+ * addresses at launch time. Tensors are used as wholes or looked up in; work that is cut up has a tensor for each
+ * piece.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -28,6 +29,7 @@ struct tensor {
 struct use {
 	int tensor;
 	unsigned access; /* enum umadv_access */
+	uint64_t touched = 0; /* bytes, scattered over the tensor; 0: all */
 };
 
 struct work;
@@ -66,7 +68,7 @@ struct work {
 		uint64_t sum = 0;
 
 		for (const struct use &u : o.uses)
-			sum += tensors[u.tensor].bytes;
+			sum += u.touched ? u.touched : tensors[u.tensor].bytes;
 		return sum;
 	}
 	/* What one operation of an iteration may need, in blocks of 2 MiB: a tensor may begin and end within one. */
