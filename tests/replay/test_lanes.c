@@ -94,34 +94,42 @@ static int prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um
 	return 0;
 }
 
-/* Two blocks leave, the second as a duplicate or not. */
-static void evict_two(struct um_lanes *l)
+/* Two blocks leave, the second as a duplicate or not. Returns the number of refused calls. */
+static uint64_t evict_two(int otherwise)
 {
-	um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, 16 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, 0, 0);
-	um_lanes_evict(l, UM_LANE_DROP, UM_ACTION_EVICT_OR_DROP, 17 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, 0, 0);
-	um_lanes_poke(l);
-	while (!um_lanes_is_drained(l, NULL))
+	static struct um_lanes l;
+	struct um_gpu_api api;
+	struct um_gpu *gpu;
+	uint64_t refused;
+
+	if (um_null_open(&gpu, 1ull << 30, 0))
+		tap_bail("no device");
+	api = *gpu->api;
+	api.cudaMemPrefetchAsync = prefetch;
+	api.evict = otherwise ? evict : NULL;
+	gpu->api = &api;
+	if (um_lanes_open(&l, gpu, 2))
+		tap_bail("no lanes");
+	um_lanes_evict(&l, UM_LANE_OUT, UM_ACTION_EVICT, 16 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, 0, 0);
+	um_lanes_evict(&l, UM_LANE_DROP, UM_ACTION_EVICT_OR_DROP, 17 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, 0, 0);
+	um_lanes_poke(&l);
+	while (!um_lanes_is_drained(&l, NULL))
 		sched_yield();
+	refused = atomic_load(&l.refused);
+	is_int(um_lanes_close(&l), 0, "the lanes close");
+	gpu->api->close(gpu);
+	return refused;
 }
 
-static void test_evictions(struct um_gpu *gpu, struct um_lanes *l)
+static void test_evictions(void)
 {
-	const struct um_gpu_api *was = gpu->api;
-	struct um_gpu_api api = *was;
-
-	api.cudaMemPrefetchAsync = prefetch;
-	gpu->api = &api;
-	evict_two(l);
-	is_u64(prefetches, 2, "prefetches to the host evict");
-	api.evict = evict;
-	evict_two(l);
-	is_u64(evictions, 2, "a device that evicts otherwise is asked to");
+	is_u64(evict_two(0), 0, "evictions are accepted");
+	is_u64(prefetches, 2, "prefetches to the host make them");
+	is_u64(evict_two(1), 0, "they are accepted by a device that evicts otherwise");
+	is_u64(evictions, 2, "it is asked to");
 	is_u64(prefetches, 2, "and no prefetch is made");
-	is_u64(atomic_load(&l->refused), 0, "nothing was refused");
 	evict_error = UM_CUDA_NO_MEMORY;
-	evict_two(l);
-	is_u64(atomic_load(&l->refused), 2, "evictions that fail are counted");
-	gpu->api = was;
+	is_u64(evict_two(1), 2, "evictions that fail are counted");
 }
 
 static uint64_t some_time(struct um_gpu *gpu)
@@ -152,8 +160,8 @@ int main(void)
 	gpu->api = &api;
 	is_u64(wait_ms(&l, 0, 0), 5000, "and 5 s if the device is simulated and the workers are threads");
 	gpu->api = was;
-	test_evictions(gpu, &l);
 	is_int(um_lanes_close(&l), 0, "the lanes close");
 	gpu->api->close(gpu);
+	test_evictions();
 	return tap_done();
 }
