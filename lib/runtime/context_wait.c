@@ -36,7 +36,7 @@ void um_context_wait_again(struct umadv *adv, const struct um_executor_wait *w)
 
 	um_context_lock(adv);
 	if (adv->replan.executor == w->executor) {
-		um_context_leave(adv);
+		um_replan_stall(&adv->replan, adv->iterations.n - 1);
 		um_executor_leave(w->executor);
 		um_executor_cancel(w->executor);
 	}

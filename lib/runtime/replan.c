@@ -34,20 +34,47 @@ static void drop_plan(struct um_replan *r, int followed)
 	r->replans = 0;
 }
 
-void um_replan_leave(struct um_replan *r, uint64_t number)
+/* 1: the program was running. */
+static int leave(struct um_replan *r)
 {
 	if (!r->executor || !r->cursor.sched)
-		return;
+		return 0;
 	r->cursor.on = 0;
 	um_arena_pool_unclaim(&r->host.tensors->pool);
 	if (!um_executor_active(r->executor))
-		return;
+		return 0;
 	um_executor_end(r->executor); /* ops that are announced and have not run keep their hints */
 	um_executor_leave(r->executor);
+	return 1;
+}
+
+void um_replan_leave(struct um_replan *r, uint64_t number)
+{
+	if (!leave(r))
+		return;
 	r->n_left++;
 	um_notices_log(r->notices, UMADV_LOG_INFO,
 		       "iteration %llu differs from the schedule at op %u of %zu: the other ops are prefetched on use",
 		       (unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
+}
+
+void um_replan_stall(struct um_replan *r, uint64_t number)
+{
+	r->stalled = 1;
+	if (leave(r))
+		um_notices_log(
+			r->notices, UMADV_LOG_INFO,
+			"iteration %llu: op %u of %zu waited for earlier work that did not end in time: the plan "
+			"pauses, the other ops are prefetched on use",
+			(unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
+}
+
+/* The iteration that ends was stalled, and the plan is not to blame: not if that goes on. */
+static int is_excused(struct um_replan *r)
+{
+	r->stalls = r->stalled ? r->stalls + 1 : 0;
+	r->stalled = 0;
+	return r->state && r->stalls && r->stalls <= LEFT_MOST;
 }
 
 /* Drops the plan after a failure. */
@@ -235,7 +262,7 @@ static int apply(struct um_replan *r, enum um_follow_event event)
 
 static enum um_follow_event event_of(const struct um_replan *r, const struct um_outcome *l)
 {
-	if (!l->followed && l->err)
+	if (!l->followed && (l->err || l->excused))
 		return UM_FOLLOW_ON_UNKNOWN;
 	if (!l->followed && (l->repeated || (r->state && r->n_iterations > 1)))
 		return UM_FOLLOW_ON_NEW; /* the rotation of buffers is learned again */
@@ -320,6 +347,7 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	enum um_follow_event event;
 
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
+	l.excused = is_excused(r) && !l.followed;
 	if (!within)
 		l.retimed = um_plan_times_end(&r->times, ran, &r->plan.sched, r->n_iterations);
 	um_replan_check_clock(r, 0);
@@ -343,8 +371,9 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	mark = um_replan_ask_referee(r, last, ran);
 	r->begins = 0;
 	l.waited = l.followed && !ran;
-	count_fits(r, &l);
-	if (!l.waited)
+	if (!l.excused)
+		count_fits(r, &l);
+	if (!l.waited && !l.excused)
 		count_followed(r, l.followed);
 	event = event_of(r, &l);
 	if (event == UM_FOLLOW_ON_NEW || event == UM_FOLLOW_ON_MISGUESSED)

@@ -63,6 +63,10 @@ int um_replan_start_warm(struct um_replan *r);
  * when no discard of them is pending. */
 void um_replan_leave(struct um_replan *r, uint64_t number);
 
+/* The same, as an op waited for discards that come after earlier work of the device, which took longer than an op
+ * waits. The iteration still fits: the plan is taken up again in a later one. */
+void um_replan_stall(struct um_replan *r, uint64_t number);
+
 /* 1: the program evicts or discards. */
 static inline int um_replan_evicts(const struct um_replan *r)
 {

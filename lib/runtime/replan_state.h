@@ -38,6 +38,8 @@ struct um_replan {
 	unsigned wrong_guesses; /* in a row */
 	uint32_t repetitions; /* of the latest iteration, in a row */
 	uint32_t left; /* iterations in a row that left this plan */
+	int stalled; /* an op of this iteration waited in vain for work before it */
+	uint32_t stalls; /* iterations in a row of which that is so */
 	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
 	int predicts; /* ops are predicted where no plan is followed: one need not begin at once */
 	double fits; /* share of iterations that fitted the plan, the latest of most weight */
@@ -62,6 +64,7 @@ struct um_replan {
 struct um_outcome {
 	int followed; /* it followed the plan's schedule to its end */
 	int waited; /* and the plan did not run */
+	int excused; /* it did not, as an op waited in vain */
 	int err; /* of the learner */
 	int changed; /* the learned schedule is not the plan's */
 	int repeated; /* it equals the previous one */
