@@ -20,7 +20,7 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 	ex->gpu = gpu;
 	ex->host = *host;
 	ex->host_resident.host_resident = 1;
-	err = um_lanes_open(&ex->lanes, gpu, um_lanes_out_workers(host->evict_ns, host->link_ns));
+	err = um_lanes_open(&ex->lanes, gpu, host->out_workers ? host->out_workers : 1);
 	if (err)
 		goto free_executor;
 	err = !host->budget_blocks ? 0

@@ -64,7 +64,7 @@ struct um_executor_host {
 	const struct um_app_streams *streams; /* the program's, borrowed until close */
 	uint64_t budget_blocks; /* 0: not known */
 	int larger; /* the device has more memory, and does not keep the budget by itself */
-	uint64_t evict_ns, link_ns; /* time to evict one block: the driver's work on the calling thread, and the copy */
+	unsigned out_workers; /* that evict with copies (um_lanes_out_workers); 0: one */
 };
 
 /* Requested evictions that leave room. */

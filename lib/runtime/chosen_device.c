@@ -7,6 +7,7 @@
 #include "gpu/null.h"
 #include "io/profile_file.h"
 #include "io/rank.h"
+#include "replay/lanes.h"
 #include "runtime/environment.h"
 #include "runtime/host_memory.h"
 #include "runtime/link_speed.h"
@@ -216,7 +217,7 @@ void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 {
 	struct um_profile *p = &d->profile;
 	double copies = p->d2h * p->eta, call;
-	unsigned workers = d->evicters ? UM_GPU_EVICTERS : 1;
+	unsigned workers = d->evicters ? UM_LANES_OUT_MOST : 1; /* of a plan, whatever the CPUs */
 
 	p->serial_host = !d->evicters;
 	if (rate <= 0 || rate >= copies)

@@ -29,9 +29,10 @@ int um_link_speed(struct um_gpu *gpu, struct um_profile *p);
 /* Number of threads that evict by um_gpu_api.evict: UM_GPU_EVICTERS, at most half of the CPUs of the process. */
 unsigned um_link_evicters(void);
 
-/* Bytes/s of evictions, a block each, once the host has memory for them: by so many threads with um_gpu_api.evict, or
- * by prefetches (0). 0: not measured, as above. `*memory`: UM_EVICT_BYTES on the host, UM_KERNEL_EVICT_BYTES with
- * threads, or NULL, for a cudaFree where that may wait for all work of the device. */
+/* Returns the rate of evictions in bytes/s, or 0 where nothing was measured, as above. `evicters` threads evict a block
+ * a call by um_gpu_api.evict; if it is 0, the calling thread prefetches blocks to the host. Earlier rounds give the
+ * host its memory. The caller frees `*memory`, which is on the host, where cudaFree may wait for all work of the
+ * device: it has UM_KERNEL_EVICT_BYTES with threads and UM_EVICT_BYTES without; NULL: none is left. */
 double um_evict_speed(struct um_gpu *gpu, unsigned evicters, void **memory);
 
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/replan.h"
 
 #include "base/debug.h"
+#include "replay/lanes.h"
 #include "runtime/warm_start.h"
 
 #include <errno.h>
@@ -69,8 +70,8 @@ void um_replan_stall(struct um_replan *r, uint64_t number)
 			(unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
 }
 
-/* The iteration that ends was stalled, and the plan is not to blame: not if that goes on. */
-static int is_excused(struct um_replan *r)
+/* Counts the iteration that ends. 1: it was stalled, and the plan is not to blame, as that has not gone on for long. */
+static int count_stall(struct um_replan *r)
 {
 	r->stalls = r->stalled ? r->stalls + 1 : 0;
 	r->stalled = 0;
@@ -347,7 +348,7 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	enum um_follow_event event;
 
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
-	l.excused = is_excused(r) && !l.followed;
+	l.excused = count_stall(r) && !l.followed;
 	if (!within)
 		l.retimed = um_plan_times_end(&r->times, ran, &r->plan.sched, r->n_iterations);
 	um_replan_check_clock(r, 0);
@@ -485,16 +486,14 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 int um_replan_open(struct um_replan *r, struct um_executor_host *host)
 {
 	const struct um_chosen_device *d = r->host.device;
+	uint64_t link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->profile.d2h * d->profile.eta));
 	int err;
 
 	if (!um_gpu_takes_hints(d->gpu) || !um_strategy_plans(r->host.options->strategy))
 		return 0;
 	host->budget_blocks = d->budget / UM_BLOCK_BYTES;
 	host->larger = d->larger;
-	host->link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->profile.d2h * d->profile.eta));
-	host->evict_ns = d->evicters		  ? (d->evicters - 1) * host->link_ns
-			 : d->profile.serial_host ? 0
-						  : d->profile.c_pf + d->profile.c_pf_cpu;
+	host->out_workers = d->evicters ? d->evicters : um_lanes_out_workers_on(&d->profile, link_ns);
 	err = um_executor_open(&r->executor, d->gpu, host);
 	return err == -ENOMEM ? err : 0;
 }

@@ -22,7 +22,7 @@
 enum { BASE = 0, BYTES = 8, DESTINATION = 16, FLAGS = 32, SEMAPHORE = 40, NODE = 52, STATUS = 72 };
 
 static struct {
-	unsigned calls, refuse; /* so many calls get status REFUSED */
+	unsigned calls, refuse; /* the module answers the first `refuse` calls with REFUSED */
 	int err; /* errno of the next call */
 	uint32_t status;
 	unsigned long number;

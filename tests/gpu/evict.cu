@@ -11,6 +11,7 @@
  */
 #include "ask.h"
 #include "hazard_child.h"
+#include "launching.h"
 
 extern "C" {
 #include "gpu/kernel_evict.h"
@@ -108,33 +109,13 @@ static int make_contexts(void)
 
 /* --- launches and fetches meanwhile ------------------------------------------------------------------------------- */
 
-__global__ void nothing_kernel(void)
-{
-}
-
 __global__ void fill_kernel(unsigned *at, size_t n, unsigned seed)
 {
 	for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
 		at[i] = (unsigned)i * 2654435761u + seed;
 }
 
-static std::atomic<int> launching(0), launched(0);
-static std::vector<double> launch_us;
 static double fetch_ms;
-
-static void *launches(void *arg)
-{
-	(void)cudaSetDevice(0);
-	while (launching) {
-		double from = now_ms();
-
-		nothing_kernel<<<1, 1, 0, other>>>();
-		launch_us.push_back((now_ms() - from) * 1e3);
-		launched = 1;
-		usleep(50);
-	}
-	return arg;
-}
 
 static void *fetches(void *arg)
 {
@@ -158,7 +139,7 @@ static void place(char *at, bool on_device)
 /* One round, in ms. */
 static double run(unsigned seed, bool fetch)
 {
-	pthread_t launcher, fetcher;
+	pthread_t fetcher;
 	double from;
 
 	place(managed, true);
@@ -166,11 +147,7 @@ static double run(unsigned seed, bool fetch)
 	good(cudaStreamSynchronize(stream), "fill");
 	if (fetch)
 		place(second, false);
-	launching = 1;
-	launched = 0;
-	good(pthread_create(&launcher, NULL, launches, NULL), "thread");
-	while (!launched)
-		nap_ms(0);
+	launching_begin(other);
 	if (fetch)
 		good(pthread_create(&fetcher, NULL, fetches, NULL), "thread");
 	from = now_ms();
@@ -179,8 +156,7 @@ static double run(unsigned seed, bool fetch)
 	from = now_ms() - from;
 	if (fetch)
 		pthread_join(fetcher, NULL);
-	launching = 0;
-	pthread_join(launcher, NULL);
+	launching_end();
 	for (size_t i = 0; i < (size_t)blocks * BLOCK / 4; i += 1021)
 		wrong += ((unsigned *)managed)[i] != (unsigned)i * 2654435761u + seed;
 	return from;

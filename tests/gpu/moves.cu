@@ -10,6 +10,7 @@
  */
 #include "ask.h"
 #include "hazard_child.h"
+#include "launching.h"
 
 #include <algorithm>
 #include <atomic>
@@ -72,31 +73,10 @@ static void *watch(void *arg)
 
 /* --- launches meanwhile ------------------------------------------------------------------------------------------- */
 
-__global__ void nothing_kernel(void)
-{
-}
-
 __global__ void touch_kernel(char *at, size_t n)
 {
 	for (size_t i = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * 16; i < n; i += (size_t)gridDim.x * blockDim.x * 16)
 		at[i]++;
-}
-
-static std::atomic<int> launching(0), launched(0);
-static std::vector<double> launch_us;
-
-static void *launches(void *arg)
-{
-	(void)cudaSetDevice(0);
-	while (launching) {
-		double begin = now_ms();
-
-		nothing_kernel<<<1, 1, 0, other>>>();
-		launch_us.push_back((now_ms() - begin) * 1e3);
-		launched = 1;
-		nap_ms(0);
-	}
-	return arg;
 }
 
 /* --- ways --------------------------------------------------------------------------------------------------------- */
@@ -123,28 +103,21 @@ static void write_all(void)
 static void measure(const char *name, const std::function<void()> &before, const std::function<void()> &run)
 {
 	std::vector<double> call, all;
-	pthread_t t;
 
 	launch_us.clear();
 	for (int r = 0; r < rounds; r++) {
 		double begin;
 
 		before();
-		launching = r == rounds - 1;
-		if (launching && pthread_create(&t, NULL, launches, NULL))
-			exit(1);
-		while (launching && !launched)
-			nap_ms(0);
-		launched = 0;
+		if (r == rounds - 1)
+			launching_begin(other);
 		begin = now_ms();
 		run();
 		call.push_back((now_ms() - begin) / blocks * 1e3);
 		good(cudaStreamSynchronize(stream), name);
 		all.push_back((now_ms() - begin) / blocks * 1e3);
-		if (launching) {
-			launching = 0;
-			pthread_join(t, NULL);
-		}
+		if (launching)
+			launching_end();
 	}
 	std::sort(launch_us.begin(), launch_us.end());
 	printf("%-44s first %7.1f us a block, then %7.1f to %7.1f, calls %7.1f: %5.1f GB/s; with launches beside it %7.1f, "

@@ -115,8 +115,7 @@ static void rig_open(struct rig *r, uint64_t capacity, uint64_t device)
 	memset(r, 0, sizeof *r);
 	r->streams.n = r->streams.live = 1;
 	r->in_ns = (int64_t)((double)BLOCK * 1e9 / (p->h2d * p->eta));
-	eh.link_ns = (uint64_t)r->in_ns;
-	eh.evict_ns = p->c_pf + p->c_pf_cpu;
+	eh.out_workers = um_lanes_out_workers(p->c_pf + p->c_pf_cpu, (uint64_t)r->in_ns);
 	hh.in_ns = hh.out_ns = r->in_ns;
 	if (um_sim_open(&r->gpu, &so) || um_executor_open(&r->ex, r->gpu, &eh))
 		tap_bail("no device");

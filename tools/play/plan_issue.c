@@ -4,6 +4,7 @@
 #include "replay/cursor.h"
 #include "replay/evict_policy.h"
 #include "replay/executor.h"
+#include "replay/lanes.h"
 #include "replay/rehearsal.h"
 #include "sim/sim.h"
 
@@ -164,11 +165,11 @@ static int compile(struct issue *p)
 static int open_executor(struct issue *p)
 {
 	const struct um_profile *d = p->o->profile;
+	uint64_t link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->d2h * d->eta));
 	struct um_executor_host host = {.may_discard = may_discard,
 					.user = p,
 					.streams = &p->streams,
-					.evict_ns = d->c_pf + d->c_pf_cpu,
-					.link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->d2h * d->eta))};
+					.out_workers = um_lanes_out_workers(d->c_pf + d->c_pf_cpu, link_ns)};
 
 	um_app_streams_put(&p->streams, 0, um_app_stream_of(NULL));
 	return um_executor_open(&p->executor, p->gpu, &host);
