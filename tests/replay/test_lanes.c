@@ -38,7 +38,8 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 /* A wait with a time limit, which is the waiting thread's, takes it at once. All else is the system's. */
 long syscall(long number, ...)
 {
-	static long (*_Atomic real)(long number, ...);
+	static _Atomic uintptr_t found;
+	uintptr_t real = atomic_load(&found);
 	long a[6];
 	va_list ap;
 
@@ -54,9 +55,11 @@ long syscall(long number, ...)
 			um_lanes_notify(now.lanes);
 		return -1;
 	}
-	if (!real)
-		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
-	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (!real) {
+		real = (uintptr_t)dlsym(RTLD_NEXT, "syscall");
+		atomic_store(&found, real);
+	}
+	return ((long (*)(long, ...))real)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* An op waits for a prefetch that is never queued. The time that this takes, in ms. */
