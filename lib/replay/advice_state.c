@@ -82,6 +82,31 @@ int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const str
 	return err;
 }
 
+int um_advice_state_note(struct um_advice_state *m, uint64_t addr, uint64_t bytes)
+{
+	size_t i = run_after(m->runs.at, m->runs.n, addr);
+	struct um_compiled_plan_run *before = i ? &m->runs.at[i - 1] : NULL, *behind;
+	int joins = before && before->addr + before->bytes == addr, is_joined;
+
+	behind = i < m->runs.n ? &m->runs.at[i] : NULL;
+	is_joined = behind && behind->addr == addr + bytes;
+	if (!joins && !is_joined && um_vec_reserve(&m->runs, 1))
+		return -ENOMEM;
+	if (joins) {
+		before->bytes += bytes + (is_joined ? behind->bytes : 0);
+		if (is_joined)
+			memmove(behind, behind + 1, (--m->runs.n - i) * sizeof *behind);
+	} else if (is_joined) {
+		behind->addr = addr;
+		behind->bytes += bytes;
+	} else {
+		behind = m->runs.at + i;
+		memmove(behind + 1, behind, (m->runs.n++ - i) * sizeof *behind);
+		*behind = (struct um_compiled_plan_run){addr, bytes};
+	}
+	return 0;
+}
+
 int um_advice_state_add(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes)
 {
 	const struct um_compiled_plan_run run = {addr, bytes};

@@ -30,6 +30,9 @@ int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const str
 /* These blocks are advised, too. 0, -ENOTSUP: the device refuses, or -ENOMEM. */
 int um_advice_state_add(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
 
+/* These blocks, which are not advised, will be by another thread. 0 or -ENOMEM. Op path: a run grows, or is added. */
+int um_advice_state_note(struct um_advice_state *m, uint64_t addr, uint64_t bytes);
+
 /* Withdraws the advice for the blocks that [addr, addr + bytes) touches. */
 void um_advice_state_clear(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
 

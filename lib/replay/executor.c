@@ -150,6 +150,16 @@ int um_executor_is_host_resident(const struct um_executor *ex, uint64_t addr)
 	return um_advice_state_touches(&ex->host_resident, addr, UM_BLOCK_BYTES);
 }
 
+int um_executor_any_read_mostly(const struct um_executor *ex)
+{
+	return ex->read_mostly.runs.n != 0;
+}
+
+int um_executor_is_read_mostly(const struct um_executor *ex, uint64_t addr)
+{
+	return um_advice_state_touches(&ex->read_mostly, addr, UM_BLOCK_BYTES);
+}
+
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
 	if (um_advice_state_touches(&ex->read_mostly, addr, bytes) ||

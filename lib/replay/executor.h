@@ -154,11 +154,15 @@ uint32_t um_executor_in_queued(const struct um_executor *ex); /* prefetches so f
 /* All evictions that are complete, or that were requested. */
 struct um_executor_room um_executor_room_done(const struct um_executor *ex);
 struct um_executor_room um_executor_room_now(const struct um_executor *ex);
+enum um_executor_away {
+	UM_AWAY_AHEAD = 1, /* for an op that may come, not for the one at hand */
+	UM_AWAY_ONLY_READ = 2 /* read mostly from now on, until an op writes it: it will leave without a copy */
+};
 /* Evicts blocks after `in` prefetches have arrived, and after the marks on `streams`, a bit each; what holds no live
- * tensor is discarded. They make room for the op at hand or, `ahead`, for one that may come. `*room`: what a prefetch
- * into their memory waits for. 0 or -EAGAIN. */
-int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams, int ahead,
-		     struct um_executor_room *room);
+ * tensor is discarded. `what`: enum um_executor_away. `*room`: what a prefetch into their memory waits for. 0 or
+ * -EAGAIN. */
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams,
+		     unsigned what, struct um_executor_room *room);
 /* Evicts these ranges of whole blocks, at once, after all that was launched so far. `*room`: that of the last one. 0 or
  * -EAGAIN. */
 int um_executor_evict_all(struct um_executor *ex, const struct um_executor_range *r, size_t n,
@@ -200,6 +204,9 @@ void um_executor_note_prefetch(struct um_executor *ex, uint64_t addr, uint64_t b
 /* Does such advice, or that of a plan, keep the block on the host? Any block? */
 int um_executor_is_host_resident(const struct um_executor *ex, uint64_t addr);
 int um_executor_any_host_resident(const struct um_executor *ex);
+/* The same for blocks that are read mostly. */
+int um_executor_is_read_mostly(const struct um_executor *ex, uint64_t addr);
+int um_executor_any_read_mostly(const struct um_executor *ex);
 /* Withdraws our advice on memory that leaves our control. */
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 

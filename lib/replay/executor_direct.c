@@ -34,19 +34,28 @@ static enum um_hint_source source_of(int ahead)
 	return ahead ? UM_HINT_PREDICTED : UM_HINT_ANNOUNCED;
 }
 
-int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams, int ahead,
-		     struct um_executor_room *room)
+/* The worker that evicts it advises it. */
+static int becomes_read_mostly(struct um_executor *ex, const struct um_executor_range *r)
+{
+	return ex->gpu->api->cudaMemAdvise && !um_advice_state_touches(&ex->read_mostly, r->addr, r->bytes) &&
+	       !um_advice_state_note(&ex->read_mostly, r->addr, r->bytes);
+}
+
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams,
+		     unsigned what, struct um_executor_room *room)
 {
 	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
 	int dead = r.bytes && um_executor_may_discard(ex, r.addr, r.bytes, UM_NO_OP_WAITS), err;
-	int clean = !dead && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes);
+	int clean = !dead && r.bytes &&
+		    (um_advice_state_has(&ex->read_mostly, r.addr, r.bytes) ||
+		     (what & UM_AWAY_ONLY_READ && becomes_read_mostly(ex, &r)));
 	unsigned marked = streams;
 	enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_EVICT_OR_DROP : UM_ACTION_EVICT;
 
 	if (um_lanes_in_queued(&ex->lanes) - in >= UM_LANES_QUEUE)
 		in = um_lanes_in_queued(&ex->lanes) - UM_LANES_QUEUE; /* numbers wrap around */
 	streams &= um_executor_streams(ex);
-	um_lanes_begin_source(&ex->lanes, source_of(ahead));
+	um_lanes_begin_source(&ex->lanes, source_of(what & UM_AWAY_AHEAD));
 	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
 		return -EAGAIN;
 	if (dead)

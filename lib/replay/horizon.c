@@ -212,6 +212,7 @@ static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 	const struct um_predictor *p = h->host.predictor;
 	const struct um_tensor *t = u->tensor;
 	uint64_t begin = t->addr + u->off, op = um_horizon_current(h);
+	int only_read = um_horizon_only_reads(u);
 	struct um_predicted_next own = u->bytes < t->bytes ? um_predictor_next_of_part(p, k) : um_predictor_next(p, t);
 
 	for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
@@ -225,6 +226,7 @@ static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 		um_horizon_blocks_set_next(&h->blocks, b, next_of_victim(h, a, next));
 		b->dies = next.freed;
 		b->overwritten = whole && next.overwritten;
+		b->only_read = whole && only_read;
 		um_horizon_blocks_set_near(&h->blocks, b, !b->dies && b->next <= h->scanned);
 		b->last = op;
 		b->streams |= 1u << h->stream;
@@ -345,8 +347,25 @@ void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_
 	for (const struct um_use *u = uses; u < uses + n; u++) {
 		uint64_t begin = u->tensor->addr + u->off;
 
+		um_horizon_only_reads(u);
 		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES)
 			if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+				um_horizon_gone(h, a);
+	}
+}
+
+void um_horizon_written(struct um_horizon *h, const struct um_use *uses, uint32_t n)
+{
+	struct um_executor *ex = h->host.executor;
+
+	for (const struct um_use *u = uses; um_executor_any_read_mostly(ex) && u < uses + n; u++) {
+		uint64_t begin = u->tensor->addr + u->off;
+
+		if (!(u->access & UM_WRITE))
+			continue;
+		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES)
+			if (um_executor_is_read_mostly(ex, a) &&
+			    um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
 				um_horizon_gone(h, a);
 	}
 }

@@ -18,6 +18,8 @@
  * death, is furthest. In an odd iteration among those of a plan, what the plan begins with stays rather than what it
  * begins without. Without predictions this is prefetch on use within the budget.
  *
+ * Where evictions take longer than prefetches, blocks that ops only read are read mostly: they leave without a copy.
+ *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
  * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.
  */
@@ -37,8 +39,10 @@ struct um_horizon_host {
 	struct um_executor *executor;
 	struct um_predictor *predictor;
 	uint64_t capacity; /* blocks */
-	int64_t in_ns, out_ns; /* time to prefetch a block, and to evict one */
+	int64_t in_ns, out_ns; /* time of the link to prefetch a block, and to evict one */
 	int64_t new_ns; /* to prefetch one without content */
+	int64_t evict_ns; /* between the ends of two evictions, with the driver's work */
+	int64_t advice_ns; /* for which the link stops where a run of blocks is advised */
 	int remote; /* ops can access the host's memory over the link */
 	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
 	/* What probably happens to the live tensors of this block next, as um_predictor_next. */
@@ -128,6 +132,10 @@ void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 
 /* The CPU uses the ranges: their blocks leave the device. */
 void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_t n);
+
+/* An op is about to write these uses, so that um_executor_use ends their advice: what is read mostly has its copy on
+ * the device dropped, and has to be prefetched. Before that call. */
+void um_horizon_written(struct um_horizon *h, const struct um_use *uses, uint32_t n);
 
 /* A block is not the program's any more. */
 void um_horizon_gone(struct um_horizon *h, uint64_t addr);

@@ -4,6 +4,9 @@
  */
 #include "replay/horizon_state.h"
 
+#define CLEAN_RUN 16 /* blocks that leave without a copy in one request, at most */
+#define CLEAN_USUAL 4 /* on average */
+
 /* A prefetch of the block waits for its room, so that it does not come before the block's own eviction. */
 static struct um_horizon_gone *gone_of(const struct um_horizon *h, uint64_t addr)
 {
@@ -47,25 +50,71 @@ static int64_t later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
+/* Do evictions take so much longer than prefetches that advice, which stops both for a moment, pays? */
+static int evictions_limit(const struct um_horizon *h)
+{
+	return (h->host.evict_ns - h->host.in_ns) * CLEAN_USUAL > h->host.advice_ns;
+}
+
+static int leaves_with(const struct um_horizon_block *b, const struct um_horizon_block *first)
+{
+	return um_horizon_block_resident(b) && um_horizon_block_live(b) && b->only_read && !b->dies &&
+	       b->next == first->next && b->last == first->last;
+}
+
+/* Blocks from this one on that leave together. Advice stops prefetches in progress, once for all of them. */
+static uint32_t length_of(const struct um_horizon *h, struct um_horizon_block *b, struct um_horizon_block **run)
+{
+	uint32_t n = 0;
+
+	do {
+		run[n++] = b;
+		b = um_horizon_blocks_find(&h->blocks, b->addr + UM_BLOCK_BYTES);
+	} while (n < CLEAN_RUN && um_executor_is_read_mostly(h->host.executor, run[n - 1]->addr) && b &&
+		 leaves_with(b, run[0]) && um_executor_is_read_mostly(h->host.executor, b->addr));
+	return n;
+}
+
+/* The block has left, or will. */
+static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, const struct um_executor_room *room,
+			  int copies)
 {
 	struct um_horizon_freed *freed = &h->freed[h->n_out++ % h->host.capacity];
 	int live = um_horizon_block_live(b);
 	uint64_t addr = b->addr, next = live && !b->dies && !b->overwritten ? b->next : 0;
-	unsigned which = unmarked(h, b);
 
-	if (which && um_executor_mark(h->host.executor, which))
-		return -EAGAIN;
-	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, b->streams, ahead, &freed->room))
-		return -EAGAIN;
 	h->trust -= b->early;
-	if (live)
+	if (copies)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
-	freed->ns = live ? h->out_free : h->clock;
-	*gone_of(h, addr) = (struct um_horizon_gone){freed->room, addr, live};
+	*freed = (struct um_horizon_freed){*room, copies ? h->out_free : h->clock};
+	*gone_of(h, addr) = (struct um_horizon_gone){*room, addr, live};
 	um_horizon_blocks_drop(&h->blocks, b);
 	if (next > um_horizon_current(h) && next <= h->scanned)
 		um_horizon_blocks_miss(&h->blocks, addr, next);
+}
+
+int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
+{
+	struct um_horizon_block *run[CLEAN_RUN];
+	int only_read = b->only_read && !b->dies && evictions_limit(h);
+	int copies = um_horizon_block_live(b) && !um_executor_is_read_mostly(h->host.executor, b->addr);
+	unsigned what = (ahead ? UM_AWAY_AHEAD : 0u) | (only_read ? UM_AWAY_ONLY_READ : 0u);
+	uint32_t n = only_read ? length_of(h, b, run) : 1, in = b->in;
+	unsigned which = 0, streams = 0;
+	struct um_executor_room room;
+
+	run[0] = b;
+	for (uint32_t i = 0; i < n; i++) {
+		which |= unmarked(h, run[i]);
+		streams |= run[i]->streams;
+		in = (int32_t)(run[i]->in - in) > 0 ? run[i]->in : in;
+	}
+	if (which && um_executor_mark(h->host.executor, which))
+		return -EAGAIN;
+	if (um_executor_away(h->host.executor, b->addr, n * UM_BLOCK_BYTES, in, streams, what, &room))
+		return -EAGAIN;
+	for (uint32_t i = 0; i < n; i++)
+		note_eviction(h, run[i], &room, copies);
 	return 0;
 }
 

@@ -37,6 +37,23 @@ static inline int um_horizon_stays(const struct um_horizon *h, uint64_t addr)
 	return um_executor_is_host_resident(h->host.executor, addr);
 }
 
+#define UM_HORIZON_READS 4
+
+/* The use is one of those of its tensor. Is the tensor only read, that is, in the UM_HORIZON_READS latest uses, and in
+ * twice as many as ever between two writes? */
+static inline int um_horizon_only_reads(const struct um_use *u)
+{
+	struct um_tensor *t = u->tensor;
+
+	if (u->access & UM_WRITE) {
+		t->most_reads = t->reads > t->most_reads ? t->reads : t->most_reads;
+		t->reads = 0;
+		return 0;
+	}
+	t->reads += t->reads < UINT32_MAX;
+	return t->reads >= UM_HORIZON_READS && t->reads / 2 >= t->most_reads && !t->parent && !t->n_children;
+}
+
 /* An op, not a CPU's access, is about to use the range: it may be a table. */
 void um_horizon_note_look_up(struct um_horizon *h, const struct um_use *u);
 /* An op that streams uses `bytes` that have to be on the device. If they exceed the budget, a part of tensors that are

@@ -4,6 +4,7 @@
  */
 #include "runtime/context.h"
 
+#include "replay/lanes.h"
 #include "runtime/discard_guard.h"
 
 #define MOST_IN_BLOCK 64 /* tensors of one block that are looked at for its next use */
@@ -148,16 +149,30 @@ static enum um_residency plan_begins(void *user, uint64_t addr)
 
 /* --- open, change ------------------------------------------------------------------------------------------------- */
 
+/* Time for a block while all workers evict. */
+static double eviction_ns(const struct um_chosen_device *d)
+{
+	const struct um_profile *p = &d->profile;
+	double copy = (double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta);
+	unsigned n = d->evicters ? d->evicters : um_lanes_out_workers_on(p, (uint64_t)copy);
+	double shared = (copy + (double)(p->c_pf + p->c_pf_cpu)) / n;
+
+	return d->evicters || shared < copy ? copy : shared; /* the rate of evicters is that of all */
+}
+
 static int open_horizon(struct umadv *adv)
 {
 	const struct um_profile *p = &adv->device.profile;
 	uint64_t blocks = adv->device.budget / UM_BLOCK_BYTES;
+	double in_ns = (double)UM_BLOCK_BYTES * 1e9 / (p->h2d * p->eta);
 	const struct um_horizon_host host = {.executor = adv->replan.executor,
 					     .predictor = &adv->predictor,
 					     .capacity = blocks < UM_HORIZON_MOST ? blocks : UM_HORIZON_MOST,
 					     .new_ns = (int64_t)(p->c_pf + p->c_zero),
-					     .in_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * p->eta)),
+					     .in_ns = (int64_t)in_ns,
 					     .out_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta)),
+					     .evict_ns = (int64_t)eviction_ns(&adv->device),
+					     .advice_ns = (int64_t)(in_ns + (double)(2 * p->c_api + p->c_pf)),
 					     .remote = p->b_remote > 0,
 					     .dead = is_dead,
 					     .next = next_use,

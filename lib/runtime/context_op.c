@@ -246,6 +246,8 @@ static void use_beside_plan(struct umadv *adv, const struct umadv_op_info *info)
 	struct um_executor *ex = adv->replan.executor;
 	const struct um_op_state *o = &adv->op;
 
+	if (adv->horizon.host.capacity)
+		um_horizon_written(&adv->horizon, o->uses, o->n_uses);
 	um_executor_use(ex, o->uses, o->n_uses,
 			um_executor_any_host_resident(ex) &&
 				um_cost_streams(&cost, um_uses_touched(o->uses, o->n_uses)));

@@ -83,6 +83,30 @@ static void runs(void)
 	um_advice_state_fini(&m);
 }
 
+static void noted_runs(void)
+{
+	const struct um_gpu_api api = {.cudaMemAdvise = advise};
+	struct um_gpu gpu = {.api = &api};
+	struct um_advice_state m = {0};
+
+	called.code = 0;
+	called.n = 0;
+	for (uint64_t block = 4; block <= 8; block += 2)
+		is_int(um_advice_state_note(&m, block * MIB2, MIB2), 0, "noted: a block by itself");
+	is_u64(m.runs.n, 3, "noted: it is a run");
+	um_advice_state_note(&m, 5 * MIB2, MIB2);
+	ok(m.runs.n == 2 && um_advice_state_has(&m, 4 * MIB2, 3 * MIB2), "noted: a block between two runs joins them");
+	um_advice_state_note(&m, 9 * MIB2, MIB2);
+	um_advice_state_note(&m, 3 * MIB2, MIB2);
+	ok(m.runs.n == 2 && um_advice_state_has(&m, 3 * MIB2, 4 * MIB2) && um_advice_state_has(&m, 8 * MIB2, 2 * MIB2),
+	   "noted: runs grow at both ends");
+	ok(!um_advice_state_touches(&m, 7 * MIB2, MIB2), "noted: what is between them is not");
+	ok(was_called(0, 0, 0, 0), "noted: the device is not called");
+	um_advice_state_clear(&m, &gpu, 9 * MIB2, 8);
+	ok(was_called(1, UM_ADV_UNSET_READ_MOSTLY, 9, 1), "noted: a write takes the advice back");
+	um_advice_state_fini(&m);
+}
+
 static void far_runs(void)
 {
 	const struct um_gpu_api api = {.cudaMemAdvise = advise};
@@ -400,6 +424,7 @@ static void all_through(int own)
 int main(void)
 {
 	runs();
+	noted_runs();
 	far_runs();
 	far_program();
 	program(UM_READ, 3, 3, 3, "both read");

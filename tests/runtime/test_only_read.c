@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Programs without iterations on a device whose evictions take longer than its prefetches: what ops only read leaves
+ * without a copy, until an op writes it.
+ */
+#include "umadvise.h"
+
+#include "runtime/context.h"
+#include "sim/sim.h"
+
+#include "tap.h"
+
+#define MIB (1ull << 20)
+#define TENSORS 12
+#define TENSOR (8 * MIB)
+#define BUDGET (6 * TENSOR)
+
+static struct um_gpu *gpu;
+static struct umadv *adv;
+static char *x[TENSORS];
+static uint32_t seed;
+
+static void open_program(uint64_t slow_ns)
+{
+	struct um_profile profile = *um_profile_find("v100");
+	struct um_sim_options so = {.profile = &profile, .capacity = BUDGET};
+	struct umadv_options o;
+
+	profile.c_pf_cpu = slow_ns;
+	profile.serial_host = slow_ns != 0;
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = BUDGET;
+	if (um_sim_open(&gpu, &so) || um_context_open(&adv, &o, gpu, &profile))
+		tap_bail("no context");
+	for (int i = 0; i < TENSORS; i++)
+		if (umadv_alloc(adv, (void **)&x[i], TENSOR, "x", UMADV_PARAM))
+			tap_bail("no memory");
+	seed = 1;
+}
+
+static void launch(struct umadv_use use)
+{
+	struct umadv_op_info info = {.struct_size = sizeof info, .uses = &use, .n_uses = 1, .ns = 300000};
+
+	if (umadv_op_ex(adv, NULL, "op", &info) ||
+	    um_sim_run(gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000}))
+		tap_bail("an op failed");
+}
+
+/* Ops on tensors drawn at random, of which the last one in `writes` writes; 0: none does. */
+static void random_ops(int n, int writes)
+{
+	for (int i = 1; i <= n; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		char *at = x[(seed >> 8) % TENSORS];
+
+		launch(writes && i % writes == 0 ? UMADV_UPDATE(at) : UMADV_READ(at));
+	}
+}
+
+static struct um_tally tally(void)
+{
+	struct um_tally t;
+
+	um_sim_sync(gpu);
+	um_sim_tally(gpu, &t);
+	return t;
+}
+
+/* Bytes copied to the host in the last 100 of 400 ops. */
+static uint64_t copied(uint64_t slow_ns, int writes)
+{
+	uint64_t before, after;
+
+	open_program(slow_ns);
+	for (int i = 0; i < TENSORS; i++)
+		launch(UMADV_WRITE(x[i]));
+	random_ops(300, writes);
+	before = tally().d2h_bytes;
+	random_ops(100, writes);
+	after = tally().d2h_bytes;
+	umadv_close(adv);
+	return after - before;
+}
+
+static void test_copies(void)
+{
+	is_u64(copied(240000, 0), 0, "what ops only read leaves without a copy");
+	ok(copied(240000, 2) > 100 * MIB, "what ops write is copied");
+	ok(copied(0, 0) > 100 * MIB, "it is copied where evictions are as fast as prefetches");
+}
+
+static void test_writes(void)
+{
+	struct um_tally before, after;
+
+	open_program(240000);
+	random_ops(300, 0);
+	before = tally();
+	for (int i = 0; i < TENSORS; i++)
+		launch(UMADV_UPDATE(x[i]));
+	after = tally();
+	is_u64(after.faults - before.faults, 0, "an op that writes at last does not fault");
+	for (int i = 0; i < TENSORS; i++)
+		launch(UMADV_READ(x[i]));
+	ok(tally().d2h_bytes - before.d2h_bytes >= (TENSORS - 6) * TENSOR, "what it wrote is copied to the host");
+	umadv_close(adv);
+}
+
+/* Tensors are read six times between two writes. */
+static void test_turns(void)
+{
+	uint64_t hints, first, last = 0;
+
+	open_program(240000);
+	random_ops(40, 0);
+	hints = tally().hints;
+	first = 0;
+	for (int turn = 0; turn < 8; turn++) {
+		for (int i = 0; i < TENSORS; i++)
+			launch(UMADV_UPDATE(x[i]));
+		for (int k = 0; k < 6; k++)
+			for (int i = 0; i < TENSORS; i++)
+				launch(UMADV_READ(x[i]));
+		last = tally().hints - hints;
+		hints = tally().hints;
+		first = first ? first : last;
+	}
+	ok(last < first, "tensors that are written now and then are advised less and less (%llu hints, %llu at last)",
+	   (unsigned long long)first, (unsigned long long)last);
+	umadv_close(adv);
+}
+
+int main(void)
+{
+	test_copies();
+	test_writes();
+	test_turns();
+	return tap_done();
+}
