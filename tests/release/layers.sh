@@ -79,6 +79,8 @@ violations() {
 			bad("the public header includes only the C library: " name)
 			next
 		}
+		# A header of examples/ follows the same rule.
+		place == "examples" && quoted && to == "" && exists(here name) { next }
 		(place == "examples" || place == "inject") && (quoted || private) {
 			bad(place " includes only <umadvise.h>: " name)
 			next
@@ -170,6 +172,8 @@ planted "a file lies in lib itself" lib/a.c 'int x;'
 planted "plan includes a JSON library" lib/plan/a.c '#include <jansson.h>'
 planted "report includes SQLite" tools/report/a.c '#include <sqlite3.h>'
 planted "an example includes a private header" examples/a.c '#include "sim/sim.h"'
+planted "a header of the examples includes a private header" examples/a.h '#include "sim/sim.h"'
+planted "an example includes a header that the examples do not have" examples/a.c '#include "sim.h"'
 planted "the public header includes a private one" include/umadvise.h '#include "model/event.h"'
 planted "a tool omits the directory" tools/a.c '#include "umtrace.h"'
 planted "a test omits the directory" tests/test_a.c '#include "event.h"'
