@@ -50,6 +50,8 @@ static const struct um_error_text texts[] = {
 	{907, "CUDA_ERROR_CAPTURED_EVENT", "cudaErrorCapturedEvent", "operation not permitted on a captured event"},
 	{908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", "cudaErrorStreamCaptureWrongThread",
 	 "attempt to end a capture of another thread"},
+	{910, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "cudaErrorGraphExecUpdateFailure",
+	 "the graph differs too much from the one to update"},
 	{999, "CUDA_ERROR_UNKNOWN", "cudaErrorUnknown", "unknown error"},
 };
 

@@ -98,6 +98,7 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuFuncSetCacheConfig, 3000, (void *function, int config))                                                    \
 	X(cuGraphDestroy, 10000, (void *graph))                                                                        \
 	X(cuGraphExecDestroy, 10000, (void *exec))                                                                     \
+	X(cuGraphExecUpdate, 12000, (void *exec, void *graph, void *result))                                           \
 	X(cuGraphGetNodes, 10000, (void *graph, void **nodes, size_t *n))                                              \
 	X(cuGraphInstantiateWithFlags, 11040, (void **exec, void *graph, unsigned long long flags))                    \
 	X(cuGraphLaunch, 10000, (void *exec, void *stream))                                                            \

@@ -56,6 +56,7 @@ UM_RT(cudaGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long lo
       (exec, graph, flags))
 UM_RT(cudaGraphDestroy, (void *graph), cuGraphDestroy, (graph))
 UM_RT(cudaGraphExecDestroy, (void *exec), cuGraphExecDestroy, (exec))
+UM_RT(cudaGraphExecUpdate, (void *exec, void *graph, void *result), cuGraphExecUpdate, (exec, graph, result))
 UM_RT(cudaGraphGetNodes, (void *graph, void **nodes, size_t *n), cuGraphGetNodes, (graph, nodes, n))
 UM_RT_STREAM(cudaGraphLaunch, (void *exec, void *stream), cuGraphLaunch, (exec, stream))
 UM_RT_STREAM(cudaGraphUpload, (void *exec, void *stream), cuGraphUpload, (exec, stream))

@@ -103,6 +103,37 @@ static void pools(cudaStream_t stream)
 	say("no pool", cudaMemPoolDestroy(pool));
 }
 
+static cudaGraph_t fills_of(char *p, int value, int n, cudaStream_t stream)
+{
+	cudaGraph_t graph = NULL;
+
+	cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+	for (int i = 0; i < n; i++)
+		cudaMemsetAsync(p + i, value, 1, stream);
+	cudaStreamEndCapture(stream, &graph);
+	return graph;
+}
+
+static void updates(char *p, cudaStream_t stream)
+{
+	cudaGraph_t one = fills_of(p, 1, 1, stream), two = fills_of(p, 2, 1, stream), both = fills_of(p, 3, 2, stream);
+	cudaGraphExecUpdateResultInfo how;
+	cudaGraphExec_t exec;
+
+	cudaGraphInstantiate(&exec, one, 0);
+	say("update", cudaGraphExecUpdate(exec, two, &how));
+	cudaGraphLaunch(exec, stream);
+	cudaStreamSynchronize(stream);
+	std::printf("result %d, fills with %d\n", how.result, *p);
+	say("update by more nodes", cudaGraphExecUpdate(exec, both, &how));
+	std::printf("result %d\n", how.result);
+	cudaGetLastError();
+	cudaGraphExecDestroy(exec);
+	cudaGraphDestroy(one);
+	cudaGraphDestroy(two);
+	cudaGraphDestroy(both);
+}
+
 int main(void)
 {
 	cudaPointerAttributes about;
@@ -155,6 +186,7 @@ int main(void)
 	symbols();
 	hints(p, stream);
 	pools(stream);
+	updates((char *)wide, stream);
 	cudaPointerGetAttributes(&about, p + 5);
 	std::printf("kinds %d", (int)about.type);
 	cudaPointerGetAttributes(&about, q);

@@ -159,6 +159,10 @@ set: cudaSuccess
 back: cudaSuccess
 trim: cudaSuccess
 no pool: cudaSuccess
+update: cudaSuccess
+result 0, fills with 2
+update by more nodes: cudaErrorGraphExecUpdateFailure
+result 2
 kinds 3 2 0
 blocks 8
 too many threads: cudaErrorInvalidValue
