@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""llama_model.py - writes a small model of random weights for llama.cpp (doc/llama.md)
+
+    bench/llama_model.py FILE [WIDTH]
+
+The model has 8 layers of type llama in half precision and no tokenizer. WIDTH is that of the feed-forward layers,
+3072 by default: then the file has 240 MiB, and its larger weights have 2, 6 and 16 MiB. Needed: gguf and numpy.
+"""
+import sys
+
+import gguf
+import numpy
+
+LAYERS, WIDTH, HEADS, WORDS = 8, 1024, 16, 8192
+
+
+def main():
+    path = sys.argv[1]
+    inner = int(sys.argv[2]) if len(sys.argv) > 2 else 3072
+    random = numpy.random.default_rng(1)
+    out = gguf.GGUFWriter(path, "llama")
+
+    def add(name, *shape):
+        weights = random.standard_normal(shape, dtype=numpy.float32) / 32
+        out.add_tensor(name + ".weight", weights if len(shape) == 1 else weights.astype(numpy.float16))
+
+    out.add_block_count(LAYERS)
+    out.add_context_length(2048)
+    out.add_embedding_length(WIDTH)
+    out.add_feed_forward_length(inner)
+    out.add_head_count(HEADS)
+    out.add_head_count_kv(HEADS)
+    out.add_layer_norm_rms_eps(1e-5)
+    out.add_vocab_size(WORDS)
+    out.add_tokenizer_model("none")
+    out.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    add("token_embd", WORDS, WIDTH)
+    add("output", WORDS, WIDTH)
+    add("output_norm", WIDTH)
+    for i in range(LAYERS):
+        for name in "attn_norm", "ffn_norm":
+            add(f"blk.{i}.{name}", WIDTH)
+        for name in "attn_q", "attn_k", "attn_v", "attn_output":
+            add(f"blk.{i}.{name}", WIDTH, WIDTH)
+        for name in "ffn_gate", "ffn_up":
+            add(f"blk.{i}.{name}", inner, WIDTH)
+        add(f"blk.{i}.ffn_down", WIDTH, inner)
+    out.write_header_to_file()
+    out.write_kv_data_to_file()
+    out.write_tensors_to_file()
+    out.close()
+
+
+if __name__ == "__main__":
+    main()
