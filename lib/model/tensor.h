@@ -37,8 +37,8 @@ struct um_tensor {
 	uint64_t used_op; /* runtime: serial number of the last op that used it (any stream), 0: none */
 	unsigned streams; /* runtime: a bit for each stream of the program whose ops used it or a sub-range */
 	uint32_t predicted; /* replay: its entry in the predictor, if that has its id */
-	uint32_t reads,
-		most_reads; /* replay: uses since it was written, by ops without a plan; most between two writes */
+	uint32_t reads; /* replay: its uses since it was written, by ops without a plan */
+	uint32_t most_reads; /* replay: the most between two writes */
 };
 
 #endif

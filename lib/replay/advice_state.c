@@ -66,19 +66,23 @@ static int is_among(const struct um_compiled_plan_run *at, size_t n, const struc
 int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs,
 			size_t n)
 {
-	UM_VEC(struct um_compiled_plan_run) next = {0};
-	int err = um_vec_reserve(&next, n);
+	struct um_advice_runs next = {0}, ended = {0};
+	int err = um_vec_reserve(&next, n) || um_vec_reserve(&ended, m->runs.n) ? -ENOMEM : 0;
 
-	for (size_t i = 0; i < m->runs.n; i++)
-		if (err || !is_among(runs, n, &m->runs.at[i]))
-			unset(m, gpu, &m->runs.at[i]);
+	for (size_t i = 0; i < m->runs.n; i++) {
+		if (!err && is_among(runs, n, &m->runs.at[i]))
+			continue;
+		unset(m, gpu, &m->runs.at[i]);
+		if (!err)
+			ended.at[ended.n++] = m->runs.at[i];
+	}
 	for (size_t i = 0; i < n && !err; i++)
-		if (is_among(m->runs.at, m->runs.n, &runs[i]) || !set(m, gpu, &runs[i]))
+		if ((!m->noted && is_among(m->runs.at, m->runs.n, &runs[i])) || !set(m, gpu, &runs[i]))
 			next.at[next.n++] = runs[i];
-	um_vec_fini(&m->runs);
-	m->runs.at = next.at;
-	m->runs.n = next.n;
-	m->runs.cap = next.cap;
+	um_advice_state_fini(m);
+	m->runs = next;
+	m->ended = ended;
+	m->noted = 0;
 	return err;
 }
 
@@ -104,6 +108,7 @@ int um_advice_state_note(struct um_advice_state *m, uint64_t addr, uint64_t byte
 		memmove(behind + 1, behind, (m->runs.n++ - i) * sizeof *behind);
 		*behind = (struct um_compiled_plan_run){addr, bytes};
 	}
+	m->noted = 1;
 	return 0;
 }
 
@@ -166,6 +171,13 @@ int um_advice_state_search(const struct um_advice_state *m, uint64_t addr, uint6
 	return i < m->runs.n && m->runs.at[i].addr < addr + bytes;
 }
 
+int um_advice_state_ended(const struct um_advice_state *m, uint64_t addr)
+{
+	size_t i = run_after(m->ended.at, m->ended.n, addr);
+
+	return i < m->ended.n && m->ended.at[i].addr <= addr;
+}
+
 int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t bytes)
 {
 	size_t i = run_after(m->runs.at, m->runs.n, addr);
@@ -176,4 +188,5 @@ int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t
 void um_advice_state_fini(struct um_advice_state *m)
 {
 	um_vec_fini(&m->runs);
+	um_vec_fini(&m->ended);
 }

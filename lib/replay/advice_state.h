@@ -16,9 +16,16 @@
 #include "gpu/gpu.h"
 #include "replay/compiled_plan.h"
 
+struct um_advice_runs { /* ascending, disjoint */
+	struct um_compiled_plan_run *at;
+	size_t n, cap;
+};
+
 struct um_advice_state {
-	UM_VEC(struct um_compiled_plan_run) runs; /* ascending, disjoint */
+	struct um_advice_runs runs;
+	struct um_advice_runs ended; /* by the latest um_advice_state_set: copies on the device were dropped */
 	int host_resident; /* accessed by the device and preferred on the host; otherwise read mostly */
+	int noted; /* some runs may not be advised yet: their requests may have been dropped */
 	uint64_t refused; /* refused calls */
 };
 
@@ -36,6 +43,7 @@ int um_advice_state_note(struct um_advice_state *m, uint64_t addr, uint64_t byte
 /* Withdraws the advice for the blocks that [addr, addr + bytes) touches. */
 void um_advice_state_clear(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
 
+int um_advice_state_ended(const struct um_advice_state *m, uint64_t addr); /* is the block in `ended`? */
 int um_advice_state_search(const struct um_advice_state *m, uint64_t addr, uint64_t bytes); /* is any part advised? */
 int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t bytes); /* is all of it advised? */
 

@@ -90,9 +90,12 @@ static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_act
 	c->failed |= um_vec_push(&c->out, ((struct um_cleared){addr, addr + bytes, c->evicted})) != 0;
 }
 
+/* Where the host knows of a block that was read mostly, and the plan does not advise it, its copy was dropped. */
 static enum um_residency residency(const struct um_executor *ex, uint64_t addr)
 {
-	return ex->host.residency ? ex->host.residency(ex->host.user, addr) : UM_RESIDENCY_UNKNOWN;
+	enum um_residency r = ex->host.residency ? ex->host.residency(ex->host.user, addr) : UM_RESIDENCY_UNKNOWN;
+
+	return r == UM_RESIDENT && um_advice_state_ended(&ex->read_mostly, addr) ? UM_NOT_RESIDENT : r;
 }
 
 /* Evicts the resident blocks in use that are not to stay, in runs of one kind. */
@@ -276,6 +279,7 @@ static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, 
 {
 	int err;
 
+	um_vec_clear(&ex->read_mostly.ended);
 	if (!p->read_mostly.n && !p->host_resident.n && !ex->read_mostly.runs.n && !ex->host_resident.runs.n)
 		return 0;
 	if (um_lanes_drain(&ex->lanes)) /* an eviction of what is read mostly would leave a copy on the device */

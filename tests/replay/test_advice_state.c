@@ -104,6 +104,8 @@ static void noted_runs(void)
 	ok(was_called(0, 0, 0, 0), "noted: the device is not called");
 	um_advice_state_clear(&m, &gpu, 9 * MIB2, 8);
 	ok(was_called(1, UM_ADV_UNSET_READ_MOSTLY, 9, 1), "noted: a write takes the advice back");
+	um_advice_state_set(&m, &gpu, &(struct um_compiled_plan_run){8 * MIB2, MIB2}, 1);
+	ok(was_called(2, UM_ADV_SET_READ_MOSTLY, 8, 1), "noted: a plan advises it again");
 	um_advice_state_fini(&m);
 }
 

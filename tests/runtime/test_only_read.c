@@ -132,10 +132,41 @@ static void test_turns(void)
 	umadv_close(adv);
 }
 
+/* Iterations that read all tensors, and update those from `first` on. */
+static void iterations(int n, int first)
+{
+	for (int i = 0; i < n; i++) {
+		umadv_iter(adv, NULL);
+		for (int k = 0; k < TENSORS; k++)
+			launch(k < first ? UMADV_READ(x[k]) : UMADV_UPDATE(x[k]));
+	}
+}
+
+/* A plan begins after ops that only read. It advises other blocks: those that it writes or that stay on the device are
+ * not advised any more. */
+static void test_plan(void)
+{
+	for (int first = 0; first <= TENSORS; first += TENSORS / 2) {
+		struct umadv_stats s = {.struct_size = sizeof s};
+		uint64_t before;
+
+		open_program(240000);
+		random_ops(300, 0);
+		before = tally().faults;
+		iterations(8, first);
+		is_u64(tally().faults - before, 0, "ops of a plan that reads %d of %d tensors do not fault", first,
+		       TENSORS);
+		umadv_stats_get(adv, &s);
+		ok(s.plans > 0, "a plan is followed");
+		umadv_close(adv);
+	}
+}
+
 int main(void)
 {
 	test_copies();
 	test_writes();
 	test_turns();
+	test_plan();
 	return tap_done();
 }
