@@ -7,7 +7,7 @@
 The model has 8 layers of type llama in half precision and no tokenizer. WIDTH is that of the feed-forward layers,
 3072 by default: then the file has 240 MiB, and its larger weights have 2, 6 and 16 MiB. Needed: gguf and numpy.
 """
-import sys
+import argparse
 
 import gguf
 import numpy
@@ -16,10 +16,13 @@ LAYERS, WIDTH, HEADS, WORDS = 8, 1024, 16, 8192
 
 
 def main():
-    path = sys.argv[1]
-    inner = int(sys.argv[2]) if len(sys.argv) > 2 else 3072
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument('file')
+    arguments.add_argument('width', type=int, nargs='?', default=3072)
+    given = arguments.parse_args()
+    inner = given.width
     random = numpy.random.default_rng(1)
-    out = gguf.GGUFWriter(path, "llama")
+    out = gguf.GGUFWriter(given.file, "llama")
 
     def add(name, *shape):
         weights = random.standard_normal(shape, dtype=numpy.float32) / 32

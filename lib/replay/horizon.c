@@ -212,7 +212,7 @@ static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 	const struct um_predictor *p = h->host.predictor;
 	const struct um_tensor *t = u->tensor;
 	uint64_t begin = t->addr + u->off, op = um_horizon_current(h);
-	int only_read = um_horizon_only_reads(u);
+	int only_read = um_horizon_count_use(u);
 	struct um_predicted_next own = u->bytes < t->bytes ? um_predictor_next_of_part(p, k) : um_predictor_next(p, t);
 
 	for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
@@ -347,7 +347,7 @@ void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_
 	for (const struct um_use *u = uses; u < uses + n; u++) {
 		uint64_t begin = u->tensor->addr + u->off;
 
-		um_horizon_only_reads(u);
+		um_horizon_count_use(u);
 		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES)
 			if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
 				um_horizon_gone(h, a);

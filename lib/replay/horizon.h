@@ -21,7 +21,8 @@
  * Where evictions take longer than prefetches, blocks that ops only read are read mostly: they leave without a copy.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
- * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.
+ * O(blocks x log budget), amortised; no allocation, but for the list of what becomes read mostly. Not thread-safe: the
+ * caller holds the context's lock.
  */
 #ifndef UM_REPLAY_HORIZON_H
 #define UM_REPLAY_HORIZON_H

@@ -5,7 +5,7 @@
 #include "replay/horizon_state.h"
 
 #define CLEAN_RUN 16 /* blocks that leave without a copy in one request, at most */
-#define CLEAN_USUAL 4 /* on average */
+#define CLEAN_PAYS 4 /* blocks for which advice has to pay: runs have 9 to 11 on average, but not in all programs */
 
 /* A prefetch of the block waits for its room, so that it does not come before the block's own eviction. */
 static struct um_horizon_gone *gone_of(const struct um_horizon *h, uint64_t addr)
@@ -53,26 +53,30 @@ static int64_t later(int64_t a, int64_t b)
 /* Do evictions take so much longer than prefetches that advice, which stops both for a moment, pays? */
 static int evictions_limit(const struct um_horizon *h)
 {
-	return (h->host.evict_ns - h->host.in_ns) * CLEAN_USUAL > h->host.advice_ns;
+	return (h->host.evict_ns - h->host.in_ns) * CLEAN_PAYS > h->host.advice_ns;
 }
 
-static int leaves_with(const struct um_horizon_block *b, const struct um_horizon_block *first)
+static int leaves_with(const struct um_horizon *h, const struct um_horizon_block *b,
+		       const struct um_horizon_block *first)
 {
 	return um_horizon_block_resident(b) && um_horizon_block_live(b) && b->only_read && !b->dies &&
-	       b->next == first->next && b->last == first->last;
+	       b->next == first->next && b->last == first->last &&
+	       um_executor_is_read_mostly(h->host.executor, b->addr);
 }
 
-/* Blocks from this one on that leave together. Advice stops prefetches in progress, once for all of them. */
-static uint32_t length_of(const struct um_horizon *h, struct um_horizon_block *b, struct um_horizon_block **run)
+/* Blocks from run[0] on that leave together, without a copy. Advice stops prefetches in progress once for all of them.
+ * Returns their number. */
+static uint32_t collect_run(const struct um_horizon *h, struct um_horizon_block **run)
 {
 	uint32_t n = 0;
 
-	do {
-		run[n++] = b;
-		b = um_horizon_blocks_find(&h->blocks, b->addr + UM_BLOCK_BYTES);
-	} while (n < CLEAN_RUN && um_executor_is_read_mostly(h->host.executor, run[n - 1]->addr) && b &&
-		 leaves_with(b, run[0]) && um_executor_is_read_mostly(h->host.executor, b->addr));
-	return n;
+	while (n < CLEAN_RUN && leaves_with(h, run[n], run[0])) {
+		struct um_horizon_block *next = um_horizon_blocks_find(&h->blocks, run[n]->addr + UM_BLOCK_BYTES);
+
+		if (++n < CLEAN_RUN)
+			run[n] = next;
+	}
+	return n ? n : 1;
 }
 
 /* The block has left, or will. */
@@ -95,15 +99,14 @@ static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, cons
 
 int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
 {
-	struct um_horizon_block *run[CLEAN_RUN];
+	struct um_horizon_block *run[CLEAN_RUN] = {b};
 	int only_read = b->only_read && !b->dies && evictions_limit(h);
 	int copies = um_horizon_block_live(b) && !um_executor_is_read_mostly(h->host.executor, b->addr);
 	unsigned what = (ahead ? UM_AWAY_AHEAD : 0u) | (only_read ? UM_AWAY_ONLY_READ : 0u);
-	uint32_t n = only_read ? length_of(h, b, run) : 1, in = b->in;
+	uint32_t n = only_read ? collect_run(h, run) : 1, in = b->in;
 	unsigned which = 0, streams = 0;
 	struct um_executor_room room;
 
-	run[0] = b;
 	for (uint32_t i = 0; i < n; i++) {
 		which |= unmarked(h, run[i]);
 		streams |= run[i]->streams;

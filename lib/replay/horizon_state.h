@@ -37,11 +37,11 @@ static inline int um_horizon_stays(const struct um_horizon *h, uint64_t addr)
 	return um_executor_is_host_resident(h->host.executor, addr);
 }
 
-#define UM_HORIZON_READS 4
+#define UM_HORIZON_READS 4 /* in a row, after which a tensor may count as only read */
 
-/* The use is one of those of its tensor. Is the tensor only read, that is, in the UM_HORIZON_READS latest uses, and in
- * twice as many as ever between two writes? */
-static inline int um_horizon_only_reads(const struct um_use *u)
+/* Counts a use of its tensor. Is the tensor only read: at least UM_HORIZON_READS times in a row, and twice as often as
+ * ever between two writes? */
+static inline int um_horizon_count_use(const struct um_use *u)
 {
 	struct um_tensor *t = u->tensor;
 

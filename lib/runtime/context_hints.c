@@ -4,7 +4,6 @@
  */
 #include "runtime/context.h"
 
-#include "replay/lanes.h"
 #include "runtime/discard_guard.h"
 
 #define MOST_IN_BLOCK 64 /* tensors of one block that are looked at for its next use */
@@ -149,15 +148,14 @@ static enum um_residency plan_begins(void *user, uint64_t addr)
 
 /* --- open, change ------------------------------------------------------------------------------------------------- */
 
-/* Time for a block while all workers evict. */
+/* Time for a block while all workers evict: of its copy, or of the driver's work, which they share. */
 static double eviction_ns(const struct um_chosen_device *d)
 {
 	const struct um_profile *p = &d->profile;
 	double copy = (double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta);
-	unsigned n = d->evicters ? d->evicters : um_lanes_out_workers_on(p, (uint64_t)copy);
-	double shared = (copy + (double)(p->c_pf + p->c_pf_cpu)) / n;
+	double shared = (copy + (double)(p->c_pf + p->c_pf_cpu)) / um_replan_out_workers(d);
 
-	return d->evicters || shared < copy ? copy : shared; /* the rate of evicters is that of all */
+	return d->evicters || shared < copy ? copy : shared; /* `d2h` of evicters was measured with that work */
 }
 
 static int open_horizon(struct umadv *adv)

@@ -483,17 +483,23 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	return um_learner_init(&r->learner);
 }
 
+unsigned um_replan_out_workers(const struct um_chosen_device *d)
+{
+	uint64_t link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->profile.d2h * d->profile.eta));
+
+	return d->evicters ? d->evicters : um_lanes_out_workers_on(&d->profile, link_ns);
+}
+
 int um_replan_open(struct um_replan *r, struct um_executor_host *host)
 {
 	const struct um_chosen_device *d = r->host.device;
-	uint64_t link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->profile.d2h * d->profile.eta));
 	int err;
 
 	if (!um_gpu_takes_hints(d->gpu) || !um_strategy_plans(r->host.options->strategy))
 		return 0;
 	host->budget_blocks = d->budget / UM_BLOCK_BYTES;
 	host->larger = d->larger;
-	host->out_workers = d->evicters ? d->evicters : um_lanes_out_workers_on(&d->profile, link_ns);
+	host->out_workers = um_replan_out_workers(d);
 	err = um_executor_open(&r->executor, d->gpu, host);
 	return err == -ENOMEM ? err : 0;
 }

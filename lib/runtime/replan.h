@@ -20,6 +20,7 @@
 
 /* 0 or -ENOMEM. */
 int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct um_notices *notices);
+unsigned um_replan_out_workers(const struct um_chosen_device *d); /* that evict with copies */
 /* Opens the executor if the strategy plans and the device supports hints. 0 or -ENOMEM. */
 int um_replan_open(struct um_replan *r, struct um_executor_host *host);
 int um_replan_close_executor(struct um_replan *r); /* ends the hints; their counts are kept */
