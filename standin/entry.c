@@ -127,6 +127,13 @@ static int table_count_moves(struct um_activity_sink *sink)
 	return UM_CUDA_OK;
 }
 
+static void table_use_memory(const void *at, uint64_t bytes)
+{
+	um_standin_on(NULL);
+	if (um_standin())
+		um_sim_use_memory(um_standin()->gpu, at, bytes);
+}
+
 static void table_name_memory(const void *at, const char *name)
 {
 	um_standin_on(NULL);
@@ -150,6 +157,7 @@ static const struct um_standin_table standin_table = {
 	.count_moves = table_count_moves,
 	.fail = um_standin_fail,
 	.name_memory = table_name_memory,
+	.use_memory = table_use_memory,
 };
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "model/tally.h"
 
 #define UM_STANDIN_NAME "umStandinTable"
-#define UM_STANDIN_VERSION 4u
+#define UM_STANDIN_VERSION 5u
 #define UM_STANDIN_KERNEL "umStandinKernel" /* register_kernel alone: for include/umadvise_dryrun.h */
 
 struct um_standin_table {
@@ -45,6 +45,8 @@ struct um_standin_table {
 	int (*fail)(const char *name);
 	/* The program calls the managed memory at `at` so: a name for the report, copied. */
 	void (*name_memory)(const void *at, const char *name);
+	/* Kernels use the first `bytes` of the allocation at `at`: the rest only rounds its size up. */
+	void (*use_memory)(const void *at, uint64_t bytes);
 };
 
 #endif

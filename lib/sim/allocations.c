@@ -84,9 +84,16 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
 	return 0;
 }
 
+/* A root chunk that small allocations of device memory share. */
+struct um_sim_shared_chunk {
+	uint32_t users, used; /* allocations, bytes; what is freed is not used again */
+};
+
 /* Also frees a partly initialised allocation. */
 void um_sim_mem_free(struct um_sim_mem *m)
 {
+	if (m->shared_chunk && !--m->shared_chunk->users)
+		free(m->shared_chunk);
 	if (m->span && !m->borrowed)
 		munmap(m->span, m->span_bytes);
 	free(m->block);
@@ -159,7 +166,7 @@ static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, st
 	if (!m)
 		return UM_CUDA_NO_MEMORY;
 	m->kind = kind;
-	m->bytes = bytes;
+	m->bytes = m->used = bytes;
 	if (bytes > (1ull << 52) ||
 	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed, managed && (sim->follow || sim->check)) ||
 	    (managed && (um_sim_mem_blocks(m) || observe(sim, m)))) {
@@ -193,6 +200,10 @@ void um_sim_mem_remove(struct um_sim *sim, struct um_sim_mem *m)
 		um_sim_block_drop(sim, &m->block[j]);
 	um_sim_ledger_gone(sim, m);
 	sim->chunks_free += m->chunks;
+	if (m->shared_chunk && m->shared_chunk->users == 1) { /* the last one in it */
+		sim->chunks_free++;
+		sim->filling = sim->filling == m->shared_chunk ? NULL : sim->filling;
+	}
 	sim->mem.n--;
 	memmove(sim->mem.at + i, sim->mem.at + i + 1, (sim->mem.n - i) * sizeof *sim->mem.at);
 	sim->mem_order.n--;
@@ -273,12 +284,55 @@ int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned
 	return um_sim_leave(sim, err);
 }
 
+/* The runtime packs device memory of less than 1 MiB into pages of 2 MiB. */
+#define PACKED_BYTES (UM_BLOCK_BYTES / 2)
+#define PACKED_ALIGN 512u
+
+/* Waits for the chunks: when the call returns, copies of their old content to the host are complete. */
+static int take_chunks(struct um_sim *sim, struct um_sim_mem *m, uint64_t n, uint64_t *t)
+{
+	uint64_t ready;
+	int err, clean;
+
+	for (; m->chunks < n; m->chunks++) {
+		err = um_sim_chunk_take(sim, t, &ready, &clean);
+		*t = um_sim_later(*t, ready);
+		if (err)
+			return err;
+	}
+	return UM_CUDA_OK;
+}
+
+static int pack(struct um_sim *sim, struct um_sim_mem *m, uint64_t *t)
+{
+	uint32_t bytes = (uint32_t)((m->bytes + PACKED_ALIGN - 1) / PACKED_ALIGN * PACKED_ALIGN);
+	struct um_sim_shared_chunk *c = sim->filling;
+	int err;
+
+	if (!c || c->used + bytes > UM_BLOCK_BYTES) {
+		c = calloc(1, sizeof *c);
+		if (!c)
+			return UM_CUDA_NO_MEMORY;
+		err = take_chunks(sim, m, 1, t);
+		if (err) {
+			free(c);
+			return err;
+		}
+		m->chunks = 0; /* it is all users' */
+		sim->filling = c;
+	}
+	c->users++;
+	c->used += bytes;
+	m->shared_chunk = c;
+	return UM_CUDA_OK;
+}
+
 int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_mem *m = NULL;
-	uint64_t need = (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES, begin, t, ready;
-	int err, clean;
+	uint64_t need = (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES, begin, t;
+	int err;
 
 	if (!ptr || !bytes)
 		return UM_CUDA_INVALID_VALUE;
@@ -286,13 +340,8 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 	begin = *um_sim_clock(sim);
 	t = um_sim_later(begin, sim->writer_until) + sim->profile.c_api;
 	err = mem_new(sim, UM_SIM_DEVICE, bytes, &m);
-	/* waits for the chunk: its copy to the host is complete when the call returns */
-	for (; !err && m->chunks < need; m->chunks++) {
-		err = um_sim_chunk_take(sim, &t, &ready, &clean);
-		t = um_sim_later(t, ready);
-		if (err)
-			break;
-	}
+	if (!err)
+		err = bytes < PACKED_BYTES ? pack(sim, m, &t) : take_chunks(sim, m, need, &t);
 	if (err && m)
 		um_sim_mem_release(sim, m);
 	*um_sim_clock(sim) = t;
@@ -409,7 +458,7 @@ int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
 	m->kind = UM_SIM_REGISTERED;
 	m->addr = addr;
-	m->bytes = bytes;
+	m->bytes = m->used = bytes;
 	return um_sim_leave(sim, shared_add(sim, m) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK);
 }
 
@@ -437,8 +486,20 @@ int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out
 	um_sim_enter(sim);
 	m = um_sim_mem_any(&sim, (uint64_t)(uintptr_t)ptr);
 	if (m)
-		*out = (struct um_sim_memory){m->kind, m->serial, m->addr, m->bytes, sim->gpu.caps.device};
+		*out = (struct um_sim_memory){m->kind, m->serial, m->addr, m->bytes, sim->gpu.caps.device, m->used};
 	return um_sim_leave(sim, m ? 0 : -ENOENT);
+}
+
+void um_sim_use_memory(struct um_gpu *gpu, const void *ptr, uint64_t bytes)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+
+	um_sim_enter(sim);
+	m = um_sim_mem_any(&sim, (uint64_t)(uintptr_t)ptr);
+	if (m && bytes && bytes < m->bytes)
+		m->used = bytes;
+	um_sim_leave(sim, 0);
 }
 
 int um_sim_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)

@@ -136,10 +136,13 @@ struct um_sim_memory {
 	uint32_t serial; /* unique */
 	uint64_t addr, bytes; /* of the allocation */
 	int device; /* that allocated it */
+	uint64_t used; /* bytes that kernels use, from `addr` */
 };
 
 /* The allocation of an address: 0, or -ENOENT if it is not memory of the process's devices. */
 int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out);
+/* Kernels use only the first `bytes` of the allocation, for callers that ask um_sim_memory what they use. */
+void um_sim_use_memory(struct um_gpu *gpu, const void *ptr, uint64_t bytes);
 
 /* Attributes of a managed range. Locations: a device's ordinal, -1 the host, -2 none or mixed. */
 struct um_sim_range_attributes {

@@ -81,10 +81,11 @@ struct um_sim_block {
 struct um_sim_mem {
 	enum um_sim_kind kind;
 	uint32_t serial; /* its name in the log */
-	uint64_t addr, bytes; /* as returned to the program */
+	uint64_t addr, bytes, used; /* as returned to the program; um_sim_use_memory */
 	void *span; /* the mapping; NULL: memory of the program */
 	size_t span_bytes;
 	uint64_t chunks; /* DEVICE: root chunks taken */
+	struct um_sim_shared_chunk *shared_chunk; /* DEVICE: the one that it lies in; NULL: it has chunks of its own */
 	uint32_t row; /* of the ledger */
 	uint64_t watch_addr; /* the address that the watcher sees: the same in every run */
 	uint32_t n; /* MANAGED: blocks */
@@ -269,12 +270,12 @@ struct um_sim {
 		size_t n;
 		char text[UM_SIM_HANG_TEXT];
 	} hang; /* the first */
-
 	int error; /* sticky CUDA error */
 
 	UM_VEC(struct um_sim_mem *) mem; /* by address */
 	UM_VEC(struct um_sim_mem *) mem_order; /* by serial */
 	uint64_t chunks, chunks_free; /* all root chunks, and the free ones */
+	struct um_sim_shared_chunk *filling; /* by small allocations of device memory; NULL: none */
 	struct um_sim_ring list[UM_SIM_USED + 1];
 	uint64_t resident; /* blocks with a page on the GPU */
 	uint64_t prefetched; /* of these, with a prefetched page */

@@ -812,6 +812,51 @@ static void device_memory(void)
 	shut();
 }
 
+static void small_device_memory(void)
+{
+	size_t at_first, total, now;
+	void *d[9];
+
+	open_sim(10);
+	gpu->api->cudaMemGetInfo(gpu, &at_first, &total);
+	for (int i = 0; i < 8; i++)
+		gpu->api->cudaMalloc(gpu, &d[i], 250 << 10);
+	gpu->api->cudaMemGetInfo(gpu, &now, &total);
+	is_u64(at_first - now, BLOCK, "T37 small allocations of device memory share a chunk");
+	gpu->api->cudaMalloc(gpu, &d[8], 100 << 10);
+	gpu->api->cudaMemGetInfo(gpu, &now, &total);
+	is_u64(at_first - now, 2 * BLOCK, "T37 one that does not fit takes another");
+	for (int i = 0; i < 7; i++)
+		gpu->api->cudaFree(gpu, d[i]);
+	gpu->api->cudaMemGetInfo(gpu, &now, &total);
+	is_u64(at_first - now, 2 * BLOCK, "T37 a chunk is in use as long as one of its allocations is");
+	gpu->api->cudaFree(gpu, d[7]);
+	gpu->api->cudaFree(gpu, d[8]);
+	gpu->api->cudaMemGetInfo(gpu, &now, &total);
+	is_u64(now, at_first, "T37 freed, there is room again");
+	gpu->api->cudaMalloc(gpu, &d[0], 1 << 20);
+	gpu->api->cudaMalloc(gpu, &d[1], 1 << 20);
+	gpu->api->cudaMemGetInfo(gpu, &now, &total);
+	is_u64(at_first - now, 2 * BLOCK, "T37 an allocation of 1 MiB has a chunk of its own");
+	shut();
+}
+
+static void used_memory(void)
+{
+	struct um_sim_memory m = {0};
+	char *p;
+
+	open_sim(10);
+	p = managed(2);
+	um_sim_memory(gpu, p + 100, &m);
+	is_u64(m.used, 2 * BLOCK, "T38 kernels use all of an allocation");
+	um_sim_use_memory(gpu, p, BLOCK + 5000);
+	um_sim_memory(gpu, p + 100, &m);
+	is_u64(m.used, BLOCK + 5000, "T38 or its first bytes, where the rest rounds its size up");
+	is_u64(m.bytes, 2 * BLOCK, "T38 its size stays");
+	shut();
+}
+
 static void duplex(void)
 {
 	struct um_profile keep = profile;
@@ -1045,6 +1090,8 @@ int main(void)
 	home_and_back();
 	after_eviction();
 	device_memory();
+	small_device_memory();
+	used_memory();
 	duplex();
 	ping_pong();
 	unaligned_advice();
