@@ -7,6 +7,8 @@
  */
 #include "standin/image.h"
 
+#include "kernel/signature.h"
+
 #include <lz4.h>
 #include <zstd.h>
 
@@ -152,13 +154,44 @@ static int part_rank(const struct fat_part *p, int sm)
 	return p->kind == PART_PTX ? (fits ? 2000 : 1000) + (int)(p->sm % 1000) : 0;
 }
 
+/* A part of a fat binary. */
+struct chosen {
+	struct fat_part part;
+	const unsigned char *at;
+	int rank; /* 0: none */
+};
+
+static void choose(struct chosen *best, const struct fat_part *p, const unsigned char *at, int rank)
+{
+	if (rank > best->rank)
+		*best = (struct chosen){*p, at, rank};
+}
+
+/* What the kernels write, from the same kernels in PTX, which is left out if it cannot be read. */
+static int code_read(struct um_image *out, const struct chosen *ptx)
+{
+	struct um_image from = {0};
+	int err = part_read(&from, &ptx->part, ptx->at);
+
+	for (size_t i = 0; i < out->kernels.n && !err; i++) {
+		struct um_image_kernel *k = &out->kernels.at[i];
+		struct um_image_kernel *same = (void *)um_image_kernel_find(&from, k->name);
+
+		if (same && um_image_words(same) == um_image_words(k)) {
+			k->written = same->written;
+			same->written = NULL;
+		}
+	}
+	um_image_fini(&from);
+	return err == -ENOMEM ? err : 0;
+}
+
 static int fat_read(struct um_image *out, const unsigned char *data, size_t bytes, int sm)
 {
+	struct chosen best = {0}, ptx = {0};
 	struct fat_head h;
-	struct fat_part best = {0};
-	const unsigned char *best_at = NULL;
-	int best_rank = 0;
 	size_t at, end;
+	int err;
 
 	memcpy(&h, data, sizeof h);
 	if (h.head < sizeof h || h.head > bytes || h.bytes > bytes - h.head)
@@ -166,20 +199,35 @@ static int fat_read(struct um_image *out, const unsigned char *data, size_t byte
 	end = h.head + h.bytes;
 	for (at = h.head; end - at >= PART_HEAD;) {
 		struct fat_part p;
-		int rank;
 
 		memcpy(&p, data + at, sizeof p);
 		if (p.head < PART_HEAD || p.head > end - at || p.room > end - at - p.head)
 			return -EINVAL;
-		rank = part_rank(&p, sm);
-		if (rank > best_rank) {
-			best = p;
-			best_rank = rank;
-			best_at = data + at + p.head;
-		}
+		choose(&best, &p, data + at + p.head, part_rank(&p, sm));
+		if (p.kind == PART_PTX && (int)p.sm <= sm)
+			choose(&ptx, &p, data + at + p.head, part_rank(&p, sm));
 		at += p.head + p.room;
 	}
-	return best_rank ? part_read(out, &best, best_at) : -ENOTSUP;
+	err = best.rank ? part_read(out, &best.part, best.at) : -ENOTSUP;
+	return !err && ptx.rank && best.part.kind == PART_ELF ? code_read(out, &ptx) : err;
+}
+
+/* What a kernel without PTX may write, from its name. */
+static int guess_written(struct um_image_kernel *k)
+{
+	size_t words = um_image_words(k);
+	unsigned char *constant = calloc(k->params.n + 1, 1);
+
+	k->written = malloc(words + 1);
+	if (constant && k->written) {
+		memset(k->written, 1, words);
+		if (um_signature_constants(constant, k->params.n, k->name))
+			for (size_t i = 0; i < k->params.n; i++)
+				if (constant[i] && k->params.at[i].bytes == 8 && k->params.at[i].offset % 8 == 0)
+					k->written[k->params.at[i].offset / 8] = 0;
+	}
+	free(constant);
+	return constant && k->written ? 0 : -ENOMEM;
 }
 
 int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm)
@@ -193,6 +241,9 @@ int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm)
 		err = um_image_elf(&image, data, bytes);
 	else
 		err = um_image_ptx(&image, data, strnlen(data, bytes));
+	for (size_t i = 0; i < image.kernels.n && !err; i++)
+		if (!image.kernels.at[i].written)
+			err = guess_written(&image.kernels.at[i]);
 	if (err)
 		um_image_fini(&image);
 	else
@@ -205,6 +256,7 @@ void um_image_fini(struct um_image *image)
 	for (size_t i = 0; i < image->kernels.n; i++) {
 		free(image->kernels.at[i].name);
 		um_vec_fini(&image->kernels.at[i].params);
+		free(image->kernels.at[i].written);
 	}
 	for (size_t i = 0; i < image->vars.n; i++) {
 		free(image->vars.at[i].name);

@@ -3,7 +3,7 @@
  * image.h - kernels with their parameters, and variables, of a device image
  *
  * in    bytes from a file or a program: a fat binary, an ELF image or the text of a PTX module
- * out   names, sizes and offsets; code is not examined
+ * out   names, sizes, offsets, and what the kernels may write; nothing else of their code is examined
  * owns  copies of all of it
  *
  * Images are not trusted: no byte outside of them is read, whatever their content.
@@ -13,6 +13,8 @@
 
 #include "base/vec.h"
 
+#define UM_IMAGE_PARAM_MAX 32764u /* bytes of all parameters of a kernel: CUDA's limit */
+
 struct um_image_param {
 	uint32_t offset, bytes;
 };
@@ -20,7 +22,16 @@ struct um_image_param {
 struct um_image_kernel {
 	char *name;
 	UM_VEC(struct um_image_param) params; /* in the order of the signature, ascending and disjoint */
+	unsigned char *written; /* for each aligned 8-byte word of the parameters: may the kernel write through it? */
 };
+
+/* Words of all parameters. */
+static inline size_t um_image_words(const struct um_image_kernel *k)
+{
+	const struct um_image_param *last = k->params.n ? &k->params.at[k->params.n - 1] : NULL;
+
+	return last ? ((size_t)last->offset + last->bytes + 7) / 8 : 0;
+}
 
 struct um_image_var {
 	char *name;
@@ -37,8 +48,9 @@ struct um_image {
 
 /*
  * Reads the image at `data`, of `bytes` bytes. Of a fat binary it reads the best part for a device of capability `sm`:
- * ELF of the same major version, else PTX, else any. 0; -EINVAL: no image, or a damaged one; -ENOTSUP: unknown
- * compression; -ENOMEM.
+ * ELF of the same major version, else PTX, else any. What kernels write is read from the best PTX for the device. Of a
+ * kernel without PTX, pointers to const of its name are taken as not written through, all else as written. 0; -EINVAL:
+ * no image, or a damaged one; -ENOTSUP: unknown compression; -ENOMEM.
  */
 int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm);
 void um_image_fini(struct um_image *image);

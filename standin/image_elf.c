@@ -113,7 +113,7 @@ static int attributes_read(struct um_image_kernel *k, const unsigned char *at, s
 	return 0;
 }
 
-/* Gaps in the list and overlapping parameters are damage. */
+/* Gaps in the list, overlapping parameters and too many bytes are damage. */
 static int params_check(const struct um_image_kernel *k)
 {
 	uint32_t end = 0;
@@ -124,6 +124,8 @@ static int params_check(const struct um_image_kernel *k)
 		if (!p->bytes || p->offset < end)
 			return -EINVAL;
 		end = p->offset + p->bytes;
+		if (end > UM_IMAGE_PARAM_MAX)
+			return -EINVAL;
 	}
 	return 0;
 }

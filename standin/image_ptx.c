@@ -2,9 +2,11 @@
  *
  * image_ptx.c - reads the text of PTX modules
  *
- * Reads entries with their parameters, and variables; bodies are skipped.
+ * Reads entries with their parameters and what their code may write through these, and variables.
  */
 #include "standin/image.h"
+
+#include "kernel/ptx.h"
 
 #include <ctype.h>
 
@@ -108,18 +110,41 @@ static char decl_read(struct text *t, struct decl *d)
 	return 0;
 }
 
-static int param_add(struct um_image_kernel *k, const struct decl *d, uint64_t *end)
+/* The entry whose body comes next. */
+struct entry {
+	int any;
+	UM_VEC(struct um_ptx_param) params; /* with names of their own */
+};
+
+static void entry_forget(struct entry *e)
 {
+	for (size_t i = 0; i < e->params.n; i++)
+		free((char *)e->params.at[i].name);
+	um_vec_clear(&e->params);
+	e->any = 0;
+}
+
+static int param_add(struct um_image_kernel *k, struct entry *e, const struct decl *d, uint64_t *end)
+{
+	char *name;
+
 	uint64_t bytes = (uint64_t)d->size * d->n, align = d->align ? d->align : d->size, at;
 
 	if (!bytes || !align || align > 4096 || bytes > UINT16_MAX)
 		return -EINVAL;
 	at = (*end + align - 1) / align * align;
 	*end = at + bytes;
+	if (*end > UM_IMAGE_PARAM_MAX)
+		return -EINVAL;
+	name = strdup(d->name);
+	if (!name || um_vec_push(&e->params, ((struct um_ptx_param){name, (uint32_t)at, (uint32_t)bytes}))) {
+		free(name);
+		return -ENOMEM;
+	}
 	return um_vec_push(&k->params, ((struct um_image_param){(uint32_t)at, (uint32_t)bytes}));
 }
 
-static int entry_read(struct um_image *out, struct text *t)
+static int entry_read(struct um_image *out, struct entry *e, struct text *t)
 {
 	struct um_image_kernel k = {0};
 	struct text ahead;
@@ -134,6 +159,7 @@ static int entry_read(struct um_image *out, struct text *t)
 		free(k.name);
 		return -ENOMEM;
 	}
+	e->any = 1;
 	ahead = *t;
 	if (!token(&ahead, s, sizeof s) || s[0] != '(')
 		return 0; /* no list: no parameters */
@@ -142,7 +168,8 @@ static int entry_read(struct um_image *out, struct text *t)
 		struct decl d;
 		char stop = decl_read(t, &d);
 
-		err = stop == ',' || stop == ')' ? param_add(&out->kernels.at[out->kernels.n - 1], &d, &end) : -EINVAL;
+		err = stop == ',' || stop == ')' ? param_add(&out->kernels.at[out->kernels.n - 1], e, &d, &end)
+						 : -EINVAL;
 		if (stop == ')')
 			break;
 	}
@@ -199,32 +226,53 @@ static int global_read(struct um_image *out, struct text *t)
 	return init_read(&out->vars.at[before], &d, t);
 }
 
-static void body_skip(struct text *t)
+static struct text body_read(struct text *t)
 {
+	struct text body = *t;
 	int depth = 1;
 
 	for (; depth && t->at < t->end; t->at++)
 		depth += (*t->at == '{') - (*t->at == '}');
+	body.end = t->at;
+	return body;
+}
+
+static int code_read(struct um_image_kernel *k, const struct entry *e, struct text body)
+{
+	k->written = calloc(um_image_words(k) + 1, 1);
+	if (!k->written)
+		return -ENOMEM;
+	return um_ptx_written(k->written, body.at, (size_t)(body.end - body.at), e->params.at, e->params.n);
 }
 
 int um_image_ptx(struct um_image *out, const char *text, size_t bytes)
 {
 	struct text t = {text, text + bytes};
+	struct entry e = {0};
 	char s[512];
 	int version = 0, err = 0;
 
 	while (!err && token(&t, s, sizeof s)) {
 		if (!version && strcmp(s, ".version"))
-			return -EINVAL; /* the first word of every module */
+			break; /* the first word of every module */
 		version = 1;
+		if (!strcmp(s, ".entry") || !strcmp(s, ".func"))
+			entry_forget(&e);
 		if (!strcmp(s, ".target") && token(&t, s, sizeof s))
 			out->sm = !strncmp(s, "sm_", 3) ? atoi(s + 3) : 0;
 		else if (!strcmp(s, ".entry"))
-			err = entry_read(out, &t);
+			err = entry_read(out, &e, &t);
 		else if (!strcmp(s, ".global") || !strcmp(s, ".const"))
 			err = global_read(out, &t);
-		else if (s[0] == '{')
-			body_skip(&t);
+		else if (s[0] == '{') {
+			struct text body = body_read(&t);
+
+			if (e.any)
+				err = code_read(&out->kernels.at[out->kernels.n - 1], &e, body);
+			entry_forget(&e);
+		}
 	}
+	entry_forget(&e);
+	um_vec_fini(&e.params);
 	return err ? err : version ? 0 : -EINVAL;
 }

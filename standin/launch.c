@@ -4,8 +4,9 @@
  *
  * A launch is a value: the kernel and copies of its parameters, so that it can be captured and executed repeatedly. A
  * kernel touches the ranges announced on the stream. Without an announcement they are derived from the parameters: each
- * 8-byte word that is an address of managed memory represents everything from there to the end of its allocation. A
- * library's kernel has no device code: its ranges and its time are arguments of the launch.
+ * 8-byte word that is an address of managed memory represents everything from there to the end of its allocation, read,
+ * and written if the kernel may write through that word (image.h). A library's kernel has no device code: its ranges
+ * and its time are arguments of the launch.
  */
 #include "standin/module.h"
 
@@ -15,7 +16,6 @@
 #define PARAM_END ((void *)0)
 #define PARAM_BUFFER ((void *)1)
 #define PARAM_SIZE ((void *)2)
-#define PARAM_MAX 32764u /* bytes: CUDA's limit */
 
 /* A library's. */
 struct host_code {
@@ -75,7 +75,7 @@ static int extra_read(void **extra, const void **buffer, size_t *bytes)
 		else
 			return UM_CUDA_INVALID_VALUE;
 	}
-	return *bytes > PARAM_MAX || (*bytes && !*buffer) ? UM_CUDA_INVALID_VALUE : UM_CUDA_OK;
+	return *bytes > UM_IMAGE_PARAM_MAX || (*bytes && !*buffer) ? UM_CUDA_INVALID_VALUE : UM_CUDA_OK;
 }
 
 static void params_copy(struct um_launch *l, void **params, const void *buffer)
@@ -163,21 +163,23 @@ static void run_host(void *arg)
 typedef UM_VEC(struct um_touch) touches;
 
 /* Adds an address: an allocation counts once, from its lowest address on. */
-static int touch_add(touches *t, uint64_t *traffic, void *ptr)
+static int touch_add(touches *t, uint64_t *traffic, void *ptr, enum um_access access)
 {
 	struct um_sim_memory a;
-	uint64_t bytes;
+	uint64_t bytes, end;
 
 	if (um_sim_memory(um_standin()->gpu, ptr, &a) || (a.kind != UM_SIM_MANAGED && a.kind != UM_SIM_DEVICE))
 		return 0;
 	if (a.kind == UM_SIM_DEVICE && a.device != um_standin()->ordinal) /* out of reach: it may be passed on only */
 		return 0;
-	bytes = a.bytes - ((uint64_t)(uintptr_t)ptr - a.addr);
+	end = a.addr + ((uint64_t)(uintptr_t)ptr - a.addr < a.used ? a.used : a.bytes);
+	bytes = end - (uint64_t)(uintptr_t)ptr;
 	for (size_t i = 0; i < t->n; i++) {
 		struct um_touch *was = &t->at[i];
 
-		if ((uint64_t)(uintptr_t)was->ptr + was->bytes != a.addr + a.bytes)
+		if ((uint64_t)(uintptr_t)was->ptr + was->bytes != end)
 			continue;
+		was->access |= access;
 		if (bytes > was->bytes) {
 			*traffic += bytes - was->bytes;
 			was->ptr = ptr;
@@ -186,7 +188,7 @@ static int touch_add(touches *t, uint64_t *traffic, void *ptr)
 		return 0;
 	}
 	*traffic += bytes;
-	return um_vec_push(t, ((struct um_touch){ptr, bytes, 0, UM_UPDATE}));
+	return um_vec_push(t, ((struct um_touch){ptr, bytes, 0, access}));
 }
 
 static int run_code(struct um_launch *launch, um_stream stream)
@@ -213,18 +215,21 @@ static int run_code(struct um_launch *launch, um_stream stream)
 int um_launch_run(struct um_launch *launch, um_stream stream)
 {
 	struct um_sim_kernel k = {.announced = 1};
+	const struct um_image_kernel *kernel;
 	touches t = {0};
 	uint64_t traffic = 0;
 	int err = UM_CUDA_OK;
 
 	if (!launch->function)
 		return run_code(launch, stream);
-	k.name = launch->function->kernel->name;
+	kernel = launch->function->kernel;
+	k.name = kernel->name;
 	for (uint32_t at = 0; at + sizeof(void *) <= launch->bytes && !err; at += sizeof(void *)) {
+		int written = at / 8 >= um_image_words(kernel) || kernel->written[at / 8];
 		void *word;
 
 		memcpy(&word, launch->param + at, sizeof word);
-		if (touch_add(&t, &traffic, word))
+		if (touch_add(&t, &traffic, word, written ? UM_UPDATE : UM_READ))
 			err = UM_CUDA_NO_MEMORY;
 	}
 	k.access = t.at;

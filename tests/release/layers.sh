@@ -16,22 +16,22 @@ violations() {
 		BEGIN {
 			# What each directory sees besides itself; doc/style.md has the same table.
 			sees["base"] = " "
-			sees["arbiter"] = sees["model"] = " base "
+			sees["arbiter"] = sees["kernel"] = sees["model"] = " base "
 			n = split("gpu io record learn plan report", r, " ")
 			for (i = 1; i <= n; i++)
 				sees[r[i]] = " base model "
 			sees["sim"] = sees["replay"] = " base model gpu "
 			sees["devices"] = " base model gpu sim "
 			sees["runtime"] = " base arbiter model gpu io devices record learn plan replay "
-			sees["inject"] = " base model gpu runtime "
+			sees["inject"] = " base kernel model gpu runtime "
 			sees["formats"] = " base model io "
 			sees["probe"] = " base model gpu sim "
 			sees["schemes"] = " base model gpu sim plan "
 			sees["bound"] = " base model plan "
 			sees["pool"] = " base model plan "
 			sees["play"] = sees["runtime"] "sim runtime formats "
-			sees["standin"] = " base model gpu io sim "
-			all = "base arbiter model gpu io sim devices record learn plan replay runtime inject"
+			sees["standin"] = " base kernel model gpu io sim "
+			all = "base arbiter kernel model gpu io sim devices record learn plan replay runtime inject"
 			n = split(all, r, " ")
 			for (i = 1; i <= n; i++)
 				home[r[i]] = "lib"
@@ -45,7 +45,7 @@ violations() {
 			door["jansson.h"] = "io formats standin"
 			door["zlib.h"] = "io formats"
 			door["nvtx3/nvToolsExt.h"] = "io"
-			door["dlfcn.h"] = "gpu inject standin bound"
+			door["dlfcn.h"] = "gpu inject kernel standin bound"
 			door["cupti.h"] = "gpu standin"
 			door["zstd.h"] = door["lz4.h"] = "standin"
 		}

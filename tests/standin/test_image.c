@@ -18,6 +18,10 @@ static const char ptx[] = ".version 8.0\n.target sm_75 // comment {\n.address_si
 			  "\t.param .align 8 .b8 first_param_1[24],\n"
 			  "\t.param .u64 .ptr .global .align 4 first_param_2\n)\n.maxntid 128, 1, 1\n"
 			  "{ .reg .b32 %r<2>; { ret; } .entry inside(.param .u32 x) }\n"
+			  ".func helper(.param .u64 helper_0) { st.global.u8 [first_param_2], 1; }\n"
+			  ".entry kern(.param .u32 kern_0, .param .align 8 .b8 kern_1[5000])\n"
+			  "{ ld.param.u64 %rd1, [kern_1+16]; ld.param.u64 %rd2, [kern_1]; ld.u8 %r1, [%rd2];\n"
+			  "st.u8 [%rd1], %r1; }\n"
 			  ".entry none()\n{ ret; }\n.visible .entry bare { ret; }\n";
 
 /* --- an ELF image ------------------------------------------------------------------------------------------------- */
@@ -145,6 +149,16 @@ static int read_exact(struct um_image *image, const void *data, size_t bytes, in
 	return err;
 }
 
+/* How many words of the parameters the kernel may write through, and whether this one is among them. */
+static void check_written(const struct um_image_kernel *k, unsigned words, size_t among, const char *label)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; k && i < um_image_words(k); i++)
+		n += k->written[i];
+	ok(k && n == words && k->written[among], "%s", label);
+}
+
 static void check_param(const struct um_image_kernel *k, size_t i, uint32_t offset, uint32_t bytes)
 {
 	if (!ok(k && i < k->params.n, "parameter %zu is there", i))
@@ -158,10 +172,12 @@ static void check_ptx(const struct um_image *image)
 	const struct um_image_kernel *k = um_image_kernel_find(image, "first");
 	int one = 0;
 
-	is_u64(image->kernels.n, 3, "the text has three entries, none in a comment or a body");
+	is_u64(image->kernels.n, 4, "the text has four entries, none in a comment or a body");
 	check_param(k, 0, 0, 1);
 	check_param(k, 1, 8, 24);
 	check_param(k, 2, 32, 8);
+	check_written(um_image_kernel_find(image, "kern"), 1, 3, "its code writes through one word");
+	ok(k && !k->written[4], "code of a function is no kernel's");
 	is_u64(image->vars.n, 3, "the image has three variables");
 	if (image->vars.n != 3)
 		return;
@@ -283,6 +299,7 @@ int main(void)
 	is_u64(um_image_bytes(data), n, "an ELF image tells its size");
 	is_u64((uint64_t)-read_exact(&image, data, n, 80), 0, "ELF is read");
 	check_elf(&image);
+	check_written(um_image_kernel_find(&image, "kern"), 626, 3, "code that is not PTX may write through any word");
 	um_image_fini(&image);
 	for (enum pack pack = PLAIN; pack <= ZSTD; pack++) {
 		n = fat_make(data, pack);
@@ -290,6 +307,7 @@ int main(void)
 		is_u64((uint64_t)-read_exact(&image, data, n, 86), 0, "a device that an ELF suits gets an image");
 		is_u64((uint64_t)image.sm, 80, "the image is the ELF that suits the device");
 		check_elf(&image);
+		check_written(um_image_kernel_find(&image, "kern"), 1, 3, "what it writes is read from the PTX");
 		um_image_fini(&image);
 		is_u64((uint64_t)-read_exact(&image, data, n, 90), 0, "a newer device gets an image");
 		is_u64((uint64_t)image.sm, 75, "a newer device gets the PTX");
