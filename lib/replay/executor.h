@@ -60,6 +60,8 @@ struct um_executor_host {
 	 * exists in part, and CUDA refuses a hint beyond it. If the range is inside an allocation that exists as a
 	 * whole and stays, that is stored in `*whole`. NULL: no clipping. */
 	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
+	/* The allocation of the program's own that the address is in. 0: none. NULL: there is none. */
+	int (*allocation)(void *user, uint64_t addr, struct um_executor_range *out);
 	void *user;
 	const struct um_app_streams *streams; /* the program's, borrowed until close */
 	uint64_t budget_blocks; /* 0: not known */

@@ -246,16 +246,39 @@ static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 		ex->targets[i] = um_hint_results_targets(ex->program, &ex->program->iterations[i], s);
 }
 
-/* Advises read-mostly runs inside our own memory: elsewhere the last block may contain other data. */
+typedef UM_VEC(struct um_compiled_plan_run) advised_runs;
+
+/* The parts of a run in allocations of the program, each with a call of its own: behind the end of one there may be
+ * other data. 0 or -ENOMEM. */
+static int add_adopted(struct um_executor *ex, const struct um_compiled_plan_run *r, advised_runs *runs)
+{
+	uint64_t end = r->addr + r->bytes, a = r->addr;
+	struct um_executor_range of;
+
+	while (a < end && ex->host.allocation) {
+		uint64_t to = um_block_of(a) + UM_BLOCK_BYTES;
+
+		if (ex->host.allocation(ex->host.user, a, &of)) {
+			to = of.addr + of.bytes < end ? of.addr + of.bytes : end;
+			if (um_vec_push(runs, ((struct um_compiled_plan_run){a, to - a})))
+				return -ENOMEM;
+		}
+		a = to;
+	}
+	return 0;
+}
+
+/* Advises read-mostly runs. */
 static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
 		      size_t n_used)
 {
-	UM_VEC(struct um_compiled_plan_run) runs = {0};
+	advised_runs runs = {0};
 	int err = 0;
 
-	for (size_t i = 0; i < p->read_mostly.n; i++) {
+	for (size_t i = 0; i < p->read_mostly.n && !err; i++) {
 		const struct um_compiled_plan_run *r = &p->read_mostly.at[i];
 
+		err = add_adopted(ex, r, &runs);
 		for (size_t k = 0; k < n_used && !err; k++) {
 			uint64_t lo = r->addr > used[k].addr ? r->addr : used[k].addr;
 			uint64_t hi = r->addr + r->bytes, end = used[k].addr + used[k].bytes;

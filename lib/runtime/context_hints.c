@@ -17,6 +17,13 @@ static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor
 	um_tensors_clip(&adv->tensors, addr, bytes, whole);
 }
 
+static int allocation(void *user, uint64_t addr, struct um_executor_range *out)
+{
+	const struct umadv *adv = user;
+
+	return um_tensors_adopted(&adv->tensors, addr, out);
+}
+
 static struct um_discard_guard guard_of(struct umadv *adv)
 {
 	return (struct um_discard_guard){&adv->tensors.registry, &adv->tensors.pool, adv->op.uses, adv->op.n_uses,
@@ -214,6 +221,7 @@ int um_context_open_hints(struct umadv *adv)
 					.residency = residency,
 					.users = users,
 					.clip = clip,
+					.allocation = allocation,
 					.user = adv,
 					.streams = &adv->tensors.pool.streams};
 	int err = 0;

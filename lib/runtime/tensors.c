@@ -67,6 +67,18 @@ void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes
 		*whole = (struct um_executor_range){r->addr, r->bytes};
 }
 
+int um_tensors_adopted(const struct um_tensors *t, uint64_t addr, struct um_executor_range *out)
+{
+	const struct um_tensor *at = um_registry_find(&t->registry, addr);
+
+	while (at && at->parent)
+		at = at->parent;
+	if (!at || !(at->flags & UM_TENSOR_ADOPTED) || at->flags & UM_TENSOR_UNMANAGED)
+		return 0;
+	*out = (struct um_executor_range){at->addr, at->bytes};
+	return 1;
+}
+
 static uint64_t used_blocks(const struct um_arena_pool_region *r)
 {
 	return (r->used_hi - r->addr + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;

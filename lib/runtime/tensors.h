@@ -41,6 +41,9 @@ struct um_tensor *um_tensors_find_start(struct um_tensors *t, const void *ptr, u
  * is stored in `*whole` (unless NULL). */
 void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 
+/* The adopted managed memory around an address. 1, or 0: there is none. */
+int um_tensors_adopted(const struct um_tensors *t, uint64_t addr, struct um_executor_range *out);
+
 /* Managed memory that was ever allocated, in whole blocks: an array to be freed (NULL: out of memory) and its length.
  * If all fits into `capacity` blocks, without that of tensors which plans do not contain: it will be used again, and
  * would fault page by page if it were discarded. */

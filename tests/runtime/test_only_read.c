@@ -20,7 +20,7 @@ static struct umadv *adv;
 static char *x[TENSORS];
 static uint32_t seed;
 
-static void open_program(uint64_t slow_ns)
+static void open_context(uint64_t slow_ns)
 {
 	struct um_profile profile = *um_profile_find("v100");
 	struct um_sim_options so = {.profile = &profile, .capacity = BUDGET};
@@ -33,10 +33,25 @@ static void open_program(uint64_t slow_ns)
 	o.budget = BUDGET;
 	if (um_sim_open(&gpu, &so) || um_context_open(&adv, &o, gpu, &profile))
 		tap_bail("no context");
+	seed = 1;
+}
+
+static void open_program(uint64_t slow_ns)
+{
+	open_context(slow_ns);
 	for (int i = 0; i < TENSORS; i++)
 		if (umadv_alloc(adv, (void **)&x[i], TENSOR, "x", UMADV_PARAM))
 			tap_bail("no memory");
-	seed = 1;
+}
+
+/* With memory that the program allocated itself. */
+static void open_adopted(uint64_t slow_ns, uint64_t bytes)
+{
+	open_context(slow_ns);
+	for (int i = 0; i < TENSORS; i++)
+		if (gpu->api->cudaMallocManaged(gpu, (void **)&x[i], bytes, 1) ||
+		    umadv_adopt(adv, x[i], bytes, "x", UMADV_PARAM))
+			tap_bail("no memory");
 }
 
 static void launch(struct umadv_use use)
@@ -178,6 +193,28 @@ static void test_plan(void)
 	}
 }
 
+/* Bytes copied to the host in three iterations under a plan, of tensors of so many bytes that ops only read. */
+static uint64_t copied_adopted(uint64_t bytes)
+{
+	uint64_t before, after;
+
+	open_adopted(240000, bytes);
+	for (int i = 0; i < TENSORS; i++)
+		launch(UMADV_WRITE(x[i]));
+	iterations(9, TENSORS);
+	before = tally().d2h_bytes;
+	iterations(3, TENSORS);
+	after = tally().d2h_bytes;
+	umadv_close(adv);
+	return after - before;
+}
+
+static void test_adopted(void)
+{
+	is_u64(copied_adopted(TENSOR), 0, "adopted memory that ops of a plan only read leaves without a copy");
+	is_u64(copied_adopted(TENSOR - MIB), 0, "so does a block that an allocation fills in part");
+}
+
 int main(void)
 {
 	test_copies();
@@ -185,5 +222,6 @@ int main(void)
 	test_writes();
 	test_turns();
 	test_plan();
+	test_adopted();
 	return tap_done();
 }
