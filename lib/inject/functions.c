@@ -2,8 +2,10 @@
 #include "inject/functions.h"
 
 #include "inject/driver.h"
+#include "inject/settings.h"
 
 #include "base/vec.h"
+#include "kernel/signature.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +26,8 @@ static int add_words(words *w, size_t param, size_t offset, size_t bytes)
 	size_t first = (offset + 7) / 8 * 8;
 
 	for (size_t at = first; at + 8 <= offset + bytes; at += 8) {
-		struct um_param_word word = {(uint16_t)param, (uint16_t)(at - offset), (uint32_t)at};
+		struct um_param_word word = {(uint16_t)param, (uint16_t)(at - offset), (uint16_t)at,
+					     UMADV_ACCESS_UPDATE};
 
 		if (um_vec_push(w, word))
 			return -ENOMEM;
@@ -33,7 +36,7 @@ static int add_words(words *w, size_t param, size_t offset, size_t bytes)
 }
 
 /* 1: the layout is known, 0: it is not; -ENOMEM. A kernel without parameters answers the first one with an error. */
-static int ask(words *w, int (*info)(void *, size_t, size_t *, size_t *), void *handle)
+static int ask(words *w, size_t *params, int (*info)(void *, size_t, size_t *, size_t *), void *handle)
 {
 	size_t offset, bytes, i;
 	int err = NOT_SUPPORTED;
@@ -45,7 +48,21 @@ static int ask(words *w, int (*info)(void *, size_t, size_t *, size_t *), void *
 		if (add_words(w, i, offset, bytes))
 			return -ENOMEM;
 	}
+	*params = i;
 	return i > 0 || err == 1;
+}
+
+/* What the name calls const is only read. If it is not, the driver withdraws advice that says so, at the price of page
+ * faults: results stay the same. */
+static void read_only(words *w, size_t params, const char *name)
+{
+	unsigned char *constant = um_settings_const() && params ? calloc(params, 1) : NULL;
+
+	if (constant && um_signature_constants(constant, params, name))
+		for (size_t i = 0; i < w->n; i++)
+			if (constant[w->at[i].param])
+				w->at[i].access = UMADV_ACCESS_READ;
+	free(constant);
 }
 
 static const char *name_of(void *handle)
@@ -72,12 +89,14 @@ static struct um_function_layout *make(void *handle, uint64_t when)
 	const char *name = name_of(handle);
 	struct um_function_layout *f = NULL;
 	words w = {0};
-	int known = ask(&w, um_real.cuFuncGetParamInfo, handle);
-	size_t bytes;
+	size_t bytes, params;
+	int known = ask(&w, &params, um_real.cuFuncGetParamInfo, handle);
 
 	if (known >= 0 && !w.n)
-		known |= ask(&w, um_real.cuKernelGetParamInfo, handle);
+		known |= ask(&w, &params, um_real.cuKernelGetParamInfo, handle);
 	bytes = w.n * sizeof *w.at;
+	if (known > 0)
+		read_only(&w, params, name);
 	if (known >= 0)
 		f = calloc(1, sizeof *f + bytes + strlen(name) + 1);
 	if (f) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * functions.h - kernels: their names, and where their parameters may hold addresses
+ * functions.h - kernels: their names, where their parameters may hold addresses, and what is only read through these
  *
  * in    CUfunction and CUkernel handles
  * out   name and layout of the parameters, asked from the driver once
@@ -11,6 +11,8 @@
 #ifndef UM_INJECT_FUNCTIONS_H
 #define UM_INJECT_FUNCTIONS_H
 
+#include "umadvise.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -19,7 +21,8 @@
 /* An aligned 8-byte word of the parameters. */
 struct um_param_word {
 	uint16_t param, in_param; /* number of the parameter, offset in it */
-	uint32_t offset; /* in the buffer of all parameters */
+	uint16_t offset; /* in the buffer of all parameters: less than 32 KiB */
+	uint16_t access; /* UMADV_ACCESS_READ: a pointer to const by the kernel's name, otherwise UPDATE */
 };
 
 struct um_function_layout {

@@ -32,13 +32,16 @@ struct set_params { /* CUDA_MEMSET_NODE_PARAMS */
 	size_t width, rows;
 };
 
-typedef UM_VEC(uint64_t) addresses;
+struct address {
+	uint64_t at;
+	enum umadv_access access;
+};
 
 /* An instantiated graph. */
 struct exec {
 	struct exec *next;
 	const void *handle;
-	addresses at;
+	UM_VEC(struct address) use;
 	int unread; /* some nodes could not be read */
 };
 
@@ -47,20 +50,24 @@ static struct exec *execs;
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* The address, if it is in a tensor and the list has no lower one of the same. */
-static void add_address(struct exec *e, uint64_t addr)
+/* The address, if it is in a tensor: the list has the lowest one of each, with all accesses. */
+static void add_address(struct exec *e, uint64_t addr, enum umadv_access access)
 {
 	struct um_range r;
 
-	if (!um_ranges_find(addr, &r) || r.kind == UM_RANGE_DEVICE)
+	if (!um_ranges_find(addr, &r) || !um_range_is_managed(r.kind))
 		return;
-	for (size_t i = 0; i < e->at.n; i++)
-		if (e->at.at[i] - r.at < r.bytes) {
-			if (addr < e->at.at[i])
-				e->at.at[i] = addr;
-			return;
-		}
-	if (um_vec_push(&e->at, addr))
+	for (size_t i = 0; i < e->use.n; i++) {
+		struct address *was = &e->use.at[i];
+
+		if (was->at - r.at >= r.bytes)
+			continue;
+		was->access |= access;
+		if (addr < was->at)
+			was->at = addr;
+		return;
+	}
+	if (um_vec_push(&e->use, ((struct address){addr, access})))
 		e->unread = 1;
 }
 
@@ -73,13 +80,13 @@ static void read_kernel(struct exec *e, const struct kernel_params *p)
 	if (!um_launch_scan(&uses, handle ? um_function_find(handle) : NULL, p->params, p->extra, 0) || uses.left_out)
 		e->unread = 1;
 	for (unsigned i = 0; i < uses.n; i++)
-		add_address(e, (uintptr_t)uses.at[i].ptr);
+		add_address(e, (uintptr_t)uses.at[i].ptr, uses.at[i].access);
 }
 
 static void read_copy(struct exec *e, const struct um_copy_3d *p)
 {
-	add_address(e, p->to_device ? p->to_device : (uintptr_t)p->to_host);
-	add_address(e, p->from_device ? p->from_device : (uintptr_t)p->from_host);
+	add_address(e, p->to_device ? p->to_device : (uintptr_t)p->to_host, UMADV_ACCESS_UPDATE);
+	add_address(e, p->from_device ? p->from_device : (uintptr_t)p->from_host, UMADV_ACCESS_READ);
 }
 
 static void read_graph(struct exec *e, void *graph, int depth);
@@ -105,7 +112,7 @@ static void read_node(struct exec *e, void *node, int depth)
 	} else if (type == SET) {
 		ok = um_real.cuGraphMemsetNodeGetParams && !um_real.cuGraphMemsetNodeGetParams(node, &set);
 		if (ok)
-			add_address(e, set.at);
+			add_address(e, set.at, UMADV_ACCESS_UPDATE);
 	} else if (type == GRAPH) {
 		ok = um_real.cuGraphChildGraphNodeGetGraph && !um_real.cuGraphChildGraphNodeGetGraph(node, &child);
 		if (ok)
@@ -156,7 +163,7 @@ static void drop(const void *handle)
 		*at = e->next;
 	pthread_mutex_unlock(&lock);
 	if (e)
-		um_vec_fini(&e->at);
+		um_vec_fini(&e->use);
 	free(e);
 }
 
@@ -246,7 +253,7 @@ static int change(int err, const void *handle, enum node_type type, const void *
 	else if (e && type == COPY)
 		read_copy(e, params);
 	else if (e)
-		add_address(e, ((const struct set_params *)params)->at);
+		add_address(e, ((const struct set_params *)params)->at, UMADV_ACCESS_UPDATE);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -295,8 +302,8 @@ static void announce(const void *handle, void *stream)
 	pthread_mutex_lock(&lock);
 	e = *find(handle);
 	unread = !e || e->unread;
-	for (size_t i = 0; e && i < e->at.n; i++)
-		um_inject_use(&uses, e->at.at[i]);
+	for (size_t i = 0; e && i < e->use.n; i++)
+		um_inject_use(&uses, e->use.at[i].at, e->use.at[i].access);
 	pthread_mutex_unlock(&lock);
 	if (unread) {
 		atomic_fetch_add_explicit(&um_inject_counts.launches_unseen, 1, memory_order_relaxed);

@@ -14,7 +14,7 @@ static int is_planned(uint64_t at, uint64_t bytes, struct um_location to)
 {
 	struct um_range r;
 
-	return to.type == UM_LOC_DEVICE && um_ranges_find(at, &r) && r.kind != UM_RANGE_DEVICE && bytes &&
+	return to.type == UM_LOC_DEVICE && um_ranges_find(at, &r) && um_range_is_managed(r.kind) && bytes &&
 	       bytes <= r.at + r.bytes - at && r.device->ordinal == to.id && um_session_plans(r.device);
 }
 

@@ -2,9 +2,9 @@
  *
  * hook_launch.c - launches of kernels: an op with the tensors that the parameters point into
  *
- * Each aligned word of the parameters that is an address of a tensor, also in a struct by value, is a use: read and
- * written, from the address to the tensor's end. Nothing else is known of a kernel, so nothing is ever declared
- * overwritten.
+ * Each aligned word of the parameters that is an address of a tensor, also in a struct by value, is a use, from the
+ * address to the tensor's end: read and written, or only read if the kernel's name says so. Nothing else is known of a
+ * kernel, so nothing is ever declared overwritten.
  */
 #include "inject/driver.h"
 #include "inject/launch.h"
@@ -51,7 +51,7 @@ static inline int read_word(const struct words *from, const struct um_param_word
 {
 	if (from->params)
 		*word = word_at((const char *)from->params[w->param] + w->in_param);
-	else if (w->offset + 8 <= from->bytes)
+	else if (w->offset + 8u <= from->bytes)
 		*word = word_at(from->buffer + w->offset);
 	else
 		return 0;
@@ -62,9 +62,10 @@ static inline int read_word(const struct words *from, const struct um_param_word
 static inline void scan_params(struct um_inject_uses *uses, const struct um_function_layout *f, void **params)
 {
 	const struct um_param_word *w = f->word, *end = w + f->n;
+	const struct um_range_span span = um_ranges_span();
 
 	for (; w < end; w++)
-		if (um_inject_use(uses, word_at((const char *)params[w->param] + w->in_param)))
+		if (um_inject_use_in(uses, span, word_at((const char *)params[w->param] + w->in_param), w->access))
 			um_leftovers_saw(f, (unsigned)(w - f->word));
 }
 
@@ -74,7 +75,7 @@ scan_buffer(struct um_inject_uses *uses, const struct um_function_layout *f, con
 	uint64_t word;
 
 	for (unsigned i = 0; i < f->n; i++)
-		if (read_word(from, &f->word[i], &word) && um_inject_use(uses, word))
+		if (read_word(from, &f->word[i], &word) && um_inject_use(uses, word, f->word[i].access))
 			um_leftovers_saw(f, i);
 }
 
@@ -88,7 +89,7 @@ static void scan_some(struct um_inject_uses *uses, struct um_leftovers_scan *s, 
 	for (unsigned i = 0; i < f->n; i++)
 		if (um_leftovers_is_uncertain(s, i) == uncertain && read_word(from, &f->word[i], &word) &&
 		    um_leftovers_is_use(s, i, word, um_inject_uses_have(uses, certain, word)) &&
-		    um_inject_use(uses, word))
+		    um_inject_use(uses, word, f->word[i].access))
 			um_leftovers_saw(f, i);
 }
 
@@ -109,7 +110,7 @@ scan_with_leftovers(struct um_inject_uses *uses, const struct um_function_layout
 static void __attribute__((noinline)) scan_all(struct um_inject_uses *uses, const struct words *from)
 {
 	for (size_t at = 0; at + 8 <= from->bytes; at += 8)
-		um_inject_use(uses, word_at(from->buffer + at));
+		um_inject_use(uses, word_at(from->buffer + at), UMADV_ACCESS_UPDATE);
 }
 
 int um_launch_scan(struct um_inject_uses *uses, const struct um_function_layout *f, void **params, void **extra,

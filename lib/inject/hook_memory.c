@@ -24,9 +24,9 @@
 #define CALLER __builtin_return_address(0)
 
 /* An allocation that stays device memory: it is known, not announced. */
-static int keep_device(int err, const uint64_t *out, uint64_t bytes)
+static int keep_device(int err, const uint64_t *out, uint64_t bytes, enum um_range_kind kind)
 {
-	struct um_range r = {.bytes = bytes, .kind = UM_RANGE_DEVICE};
+	struct um_range r = {.bytes = bytes, .kind = kind};
 
 	if (err || !out || !bytes || !um_session_active())
 		return err;
@@ -34,6 +34,26 @@ static int keep_device(int err, const uint64_t *out, uint64_t bytes)
 	r.device = um_session_device();
 	(void)um_session_add(&r);
 	return err;
+}
+
+/* Device memory comes in pages of this size, so that programs which go a little beyond their allocations do no harm
+ * there. Beyond managed memory such an access would end the program. */
+#define PAGE ((uint64_t)2 << 20)
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return bytes < PAGE / 2 || bytes > UINT64_MAX - PAGE ? bytes : (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+/* The tensor of an allocation that became managed is all that was allocated, unless that is much more: blocks that are
+ * its own as a whole can be evicted and advised as a whole. */
+#define MORE 8 /* a tensor is larger than the program's allocation by at most this part */
+
+static uint64_t tensor_bytes(uint64_t bytes, int converted)
+{
+	uint64_t whole = whole_pages(bytes);
+
+	return converted && whole - bytes <= bytes / MORE ? whole : bytes;
 }
 
 /* Managed memory of the driver becomes a tensor. Without memory for the entry it is not announced. The first ones are
@@ -47,18 +67,25 @@ static void adopt(struct um_injected *d, uint64_t at, uint64_t bytes, int conver
 	if (um_session_add(&r))
 		return;
 	snprintf(name, sizeof name, "allocation %llu", (unsigned long long)n + 1);
-	umadv_adopt(d->adv, (void *)(uintptr_t)at, bytes, n < NAMED ? name : NULL, UMADV_OTHER);
+	umadv_adopt(d->adv, (void *)(uintptr_t)at, tensor_bytes(bytes, converted), n < NAMED ? name : NULL,
+		    UMADV_OTHER);
 	if (converted)
 		um_session_populate(d, at, bytes);
 }
 
-/* Device memory comes in pages of this size, so that programs which go a little beyond their allocations do no harm
- * there. Beyond managed memory such an access would end the program. */
-#define PAGE ((uint64_t)2 << 20)
-
-static uint64_t whole_pages(uint64_t bytes)
+/* A small allocation that may stay device memory. 1: `err` is the result; 0: it may not, or the device has no room. */
+static int keep_small(uint64_t *out, uint64_t bytes, const void *caller, int *err)
 {
-	return bytes < PAGE / 2 || bytes > UINT64_MAX - PAGE ? bytes : (bytes + PAGE - 1) / PAGE * PAGE;
+	struct um_injected *d = out && bytes && um_driver_ready() ? um_session_place(bytes, caller) : NULL;
+
+	if (!d || !um_session_take_small(d, bytes))
+		return 0;
+	*err = UM_PASS(cuMemAlloc_v2, (out, bytes));
+	if (*err) {
+		um_session_give_small(d, bytes);
+		return 0;
+	}
+	return keep_device(0, out, bytes, UM_RANGE_SMALL), 1;
 }
 
 /* Allocates managed memory in place of device memory. 1: `err` is the result; 0: the driver should be asked. */
@@ -75,6 +102,8 @@ static int convert(uint64_t *out, uint64_t bytes, const void *caller, int *err)
 	*err = um_real.cuMemAllocManaged(out, whole_pages(bytes), ATTACH_GLOBAL);
 	if (*err)
 		return 0;
+	if (d->standin)
+		d->standin->use_memory((void *)(uintptr_t)*out, bytes);
 	adopt(d, *out, bytes, 1);
 	return 1;
 }
@@ -83,9 +112,9 @@ int cuMemAlloc_v2(uint64_t *out, size_t bytes)
 {
 	int err;
 
-	if (convert(out, bytes, CALLER, &err))
+	if (keep_small(out, bytes, CALLER, &err) || convert(out, bytes, CALLER, &err))
 		return err;
-	return keep_device(UM_PASS(cuMemAlloc_v2, (out, bytes)), out, bytes);
+	return keep_device(UM_PASS(cuMemAlloc_v2, (out, bytes)), out, bytes, UM_RANGE_DEVICE);
 }
 
 int cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t rows, unsigned element)
@@ -100,7 +129,7 @@ int cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t rows, 
 		return err;
 	}
 	err = UM_PASS(cuMemAllocPitch_v2, (out, pitch, width, rows, element));
-	return keep_device(err, out, err ? 0 : *pitch * rows);
+	return keep_device(err, out, err ? 0 : *pitch * rows, UM_RANGE_DEVICE);
 }
 
 /* Memory that is attached to the host, as that of paged optimizers, is any stream's too on devices that get hints. */
@@ -122,7 +151,7 @@ int cuMemFree_v2(uint64_t at)
 		return UM_PASS(cuMemFree_v2, (at));
 	um_session_removed(&r);
 	if (r.kind == UM_RANGE_ADOPTED && um_session_active())
-		umadv_disown(r.device->adv, (void *)(uintptr_t)at, r.bytes);
+		umadv_disown(r.device->adv, (void *)(uintptr_t)at, tensor_bytes(r.bytes, r.converted));
 	if (r.kind != UM_RANGE_OWN)
 		return um_real.cuMemFree_v2(at);
 	/* as the driver does; while something captures it would break the capture */
@@ -188,7 +217,8 @@ static int free_async(uint64_t at, void *stream, int (*real)(uint64_t, void *))
                                                                                                                        \
 		if (convert_async(out, bytes, on, CALLER, &err))                                                       \
 			return err;                                                                                    \
-		return keep_device(UM_PASS(cuMemAllocAsync##suffix, (out, bytes, stream)), out, bytes);                \
+		return keep_device(UM_PASS(cuMemAllocAsync##suffix, (out, bytes, stream)), out, bytes,                 \
+				   UM_RANGE_DEVICE);                                                                   \
 	}                                                                                                              \
 	int cuMemAllocFromPoolAsync##suffix(uint64_t *out, size_t bytes, void *pool, void *stream)                     \
 	{                                                                                                              \
@@ -197,7 +227,8 @@ static int free_async(uint64_t at, void *stream, int (*real)(uint64_t, void *))
 		if (um_pools_private(pool) && convert_async(out, bytes, on, CALLER, &err))                             \
 			return err;                                                                                    \
 		atomic_fetch_or(&um_inject_reasons, UM_REASON_POOL);                                                   \
-		return keep_device(UM_PASS(cuMemAllocFromPoolAsync##suffix, (out, bytes, pool, stream)), out, bytes);  \
+		return keep_device(UM_PASS(cuMemAllocFromPoolAsync##suffix, (out, bytes, pool, stream)), out, bytes,   \
+				   UM_RANGE_DEVICE);                                                                   \
 	}                                                                                                              \
 	int cuMemFreeAsync##suffix(uint64_t at, void *stream)                                                          \
 	{                                                                                                              \

@@ -21,8 +21,14 @@ struct um_injected; /* inject/session.h */
 enum um_range_kind {
 	UM_RANGE_ADOPTED = 0, /* managed memory of the driver */
 	UM_RANGE_OWN = 1, /* of umadv_alloc */
-	UM_RANGE_DEVICE = 2 /* not managed */
+	UM_RANGE_DEVICE = 2, /* not managed */
+	UM_RANGE_SMALL = UM_RANGE_DEVICE | 1 /* likewise, by um_session_take_small */
 };
+
+static inline int um_range_is_managed(enum um_range_kind kind)
+{
+	return !(kind & UM_RANGE_DEVICE);
+}
 
 struct um_range {
 	uint64_t at, bytes;
@@ -63,27 +69,39 @@ extern UM_HIDDEN struct um_range_bounds {
 /* Reads the entry into the thread's own. NULL: there is none. */
 const struct um_range_seen *um_ranges_look_up(uint64_t addr, struct um_range_seen *r);
 
-/* Is the address between the first and the last entry that were ever there? */
-static inline int um_ranges_bound(uint64_t addr)
+/* From the first entry to the last one that were ever there. */
+struct um_range_span {
+	uint64_t low, high;
+};
+
+static inline struct um_range_span um_ranges_span(void)
 {
 	const struct um_range_bounds *b = &um_range_bounds;
 
-	return addr >= atomic_load_explicit(&b->low, memory_order_acquire) &&
-	       addr < atomic_load_explicit(&b->high, memory_order_acquire);
+	return (struct um_range_span){atomic_load_explicit(&b->low, memory_order_acquire),
+				      atomic_load_explicit(&b->high, memory_order_acquire)};
 }
 
-/* The entry of an address, until the thread's next look-up; or NULL. */
-static inline const struct um_range_seen *um_ranges_see(uint64_t addr)
+static inline int um_range_spans(struct um_range_span span, uint64_t addr)
+{
+	return addr >= span.low && addr < span.high;
+}
+
+/* The entry of an address in the span, until the thread's next look-up; or NULL. */
+static inline const struct um_range_seen *um_ranges_see_inside(uint64_t addr)
 {
 	const struct um_range_bounds *b = &um_range_bounds;
-	struct um_range_seen *r;
+	struct um_range_seen *r = &um_ranges_seen[(addr >> 21) * 0x9e3779b97f4a7c15u >> 55];
 
-	if (!um_ranges_bound(addr))
-		return NULL;
-	r = &um_ranges_seen[(addr >> 21) * 0x9e3779b97f4a7c15u >> 55];
 	if (r->removals == atomic_load_explicit(&b->removals, memory_order_acquire) && addr - r->at < r->bytes)
 		return r;
 	return um_ranges_look_up(addr, r);
+}
+
+/* The same of any address. */
+static inline const struct um_range_seen *um_ranges_see(uint64_t addr)
+{
+	return um_range_spans(um_ranges_span(), addr) ? um_ranges_see_inside(addr) : NULL;
 }
 
 #define UM_RANGE_KIND_BITS 3u

@@ -164,6 +164,7 @@ void um_session_reset(int ordinal, const void *context)
 		atomic_fetch_sub(&um_inject_counts.live_seen, atomic_load(&d->live_managed));
 		atomic_store(&d->live, 0);
 		atomic_store(&d->live_managed, 0);
+		atomic_store(&d->small, 0);
 		pthread_mutex_unlock(&lock);
 		if (adv)
 			um_summary_keep(adv);
@@ -198,6 +199,23 @@ int um_session_full(struct um_injected *d, uint64_t bytes)
 	return 1;
 }
 
+int um_session_take_small(struct um_injected *d, uint64_t bytes)
+{
+	uint64_t most = atomic_load(&d->budget) / UM_SESSION_SMALL_PART;
+
+	if (bytes >= UM_SESSION_SMALL || !um_settings_keeps_small())
+		return 0;
+	if (atomic_fetch_add(&d->small, bytes) + bytes <= most)
+		return 1;
+	um_session_give_small(d, bytes);
+	return 0;
+}
+
+void um_session_give_small(struct um_injected *d, uint64_t bytes)
+{
+	atomic_fetch_sub(&d->small, bytes);
+}
+
 static void count(struct um_injected *d, uint64_t bytes, int seen)
 {
 	struct um_inject_counts *c = &um_inject_counts;
@@ -229,6 +247,8 @@ int um_session_add(const struct um_range *r)
 void um_session_removed(const struct um_range *r)
 {
 	count(r->device, -r->bytes, r->kind != UM_RANGE_DEVICE);
+	if (r->kind == UM_RANGE_SMALL && r->device)
+		um_session_give_small(r->device, r->bytes);
 }
 
 void um_session_unseen(int64_t bytes, enum um_inject_reason reason)
@@ -324,7 +344,8 @@ static void show(const struct um_inject_uses *u, void *stream)
 	if (!u->own || !u->device->standin)
 		return;
 	for (unsigned i = 0; i < u->n; i++) {
-		touch[i] = (struct um_touch){u->at[i].ptr, u->end[i] - (uintptr_t)u->at[i].ptr, 0, UM_UPDATE};
+		touch[i] = (struct um_touch){u->at[i].ptr, u->end[i] - (uintptr_t)u->at[i].ptr, 0,
+					     (enum um_access)u->at[i].access};
 		bytes += touch[i].bytes;
 	}
 	what.ns = um_profile_op_ns(u->device->standin->profile(), &(struct um_cost){0}, (double)bytes);
@@ -392,8 +413,8 @@ void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes
 {
 	struct um_range r;
 
-	if (!bytes || !um_ranges_find(addr, &r) || r.kind == UM_RANGE_DEVICE || (u->device && u->device != r.device) ||
-	    bytes > r.at + r.bytes - addr || u->n == UM_INJECT_USES)
+	if (!bytes || !um_ranges_find(addr, &r) || !um_range_is_managed(r.kind) ||
+	    (u->device && u->device != r.device) || bytes > r.at + r.bytes - addr || u->n == UM_INJECT_USES)
 		return;
 	u->device = r.device;
 	u->end[u->n] = r.at + r.bytes;

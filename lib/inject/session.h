@@ -35,6 +35,7 @@ struct um_injected {
 	void *stream; /* of prefetches while all fits, then of waits for the program (hook_sync.c); NULL: none */
 	void *mark; /* an event for these waits; NULL: none yet */
 	_Atomic uint64_t live, live_managed; /* bytes; managed: program's and converted */
+	_Atomic uint64_t small; /* bytes in small allocations that stay device memory */
 	_Atomic uint64_t allocations; /* that were adopted so far */
 	char why[160]; /* the reason if allocations stay as they are */
 };
@@ -46,6 +47,14 @@ struct um_injected *um_session_place(uint64_t bytes, const void *caller);
  * none. */
 struct um_injected *um_session_device(void);
 struct um_injected *um_session_at(int i); /* the i-th, also not open; for the exit line */
+
+/* Small allocations stay device memory, which the driver packs, up to this part of the budget: of managed memory each
+ * would take a block. */
+#define UM_SESSION_SMALL ((uint64_t)1 << 20) /* bytes of the smallest that is not small */
+#define UM_SESSION_SMALL_PART 40
+/* Does one of `bytes` stay? Then it counts, until um_session_removed of a UM_RANGE_SMALL, or um_session_give_small. */
+int um_session_take_small(struct um_injected *d, uint64_t bytes);
+void um_session_give_small(struct um_injected *d, uint64_t bytes);
 
 /* Would the allocation exceed the memory of device and host together? */
 int um_session_full(struct um_injected *d, uint64_t bytes);
@@ -151,22 +160,27 @@ static inline void um_inject_uses_init(struct um_inject_uses *u)
 	u->own = 0;
 }
 
-/* Adds the allocation of an address, from there to its end. Addresses outside all allocations are ignored. 1: it is an
- * address among the allocations, but in none of them. */
-static inline __attribute__((always_inline)) int um_inject_use(struct um_inject_uses *u, uint64_t addr)
+/* Adds the allocation of an address, from there to its end, and the access to it. Addresses outside all allocations are
+ * ignored. 1: it is an address between allocations (um_ranges_span), but in none of them. */
+static inline __attribute__((always_inline)) int um_inject_use_in(struct um_inject_uses *u, struct um_range_span span,
+								  uint64_t addr, enum umadv_access access)
 {
-	const struct um_range_seen *r = um_ranges_see(addr);
+	const struct um_range_seen *r;
 	unsigned n = u->n, i = 0;
 	uint64_t end;
 
+	if (!um_range_spans(span, addr))
+		return 0;
+	r = um_ranges_see_inside(addr);
 	if (!r)
-		return um_ranges_bound(addr);
+		return 1;
 	if (r->device & UM_RANGE_DEVICE || (n && u->device != um_range_device_of(r)))
 		return 0;
 	end = r->at + r->bytes;
 	while (i < n && u->end[i] != end)
 		i++;
 	if (i < n) {
+		u->at[i].access |= access;
 		if (addr < (uintptr_t)u->at[i].ptr)
 			u->at[i].ptr = (const void *)(uintptr_t)addr;
 	} else if (n == UM_INJECT_USES) {
@@ -176,10 +190,15 @@ static inline __attribute__((always_inline)) int um_inject_use(struct um_inject_
 		u->own |= r->device & UM_RANGE_OWN;
 		u->end[n] = end;
 		u->serial[n] = r->serial;
-		u->at[n] = umadv_use_((const void *)(uintptr_t)addr, 0, 0, UMADV_ACCESS_UPDATE);
+		u->at[n] = umadv_use_((const void *)(uintptr_t)addr, 0, 0, access);
 		u->n = n + 1;
 	}
 	return 0;
+}
+
+static inline int um_inject_use(struct um_inject_uses *u, uint64_t addr, enum umadv_access access)
+{
+	return um_inject_use_in(u, um_ranges_span(), addr, access);
 }
 
 #endif

@@ -18,7 +18,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t least, host;
-static int quiet;
+static int quiet, constants, small;
 
 /* Memory that the process can still take, of which a tenth is left to others. */
 static uint64_t available(void)
@@ -33,6 +33,7 @@ static void read_settings(void)
 {
 	const char *managed = um_variable_get("UMADVISE_RUN_MANAGED"), *most = um_variable_get("UMADVISE_RUN_HOST");
 
+	small = !managed;
 	if (managed && !strcmp(managed, "none"))
 		least = UINT64_MAX;
 	else if (!managed || um_size_parse(managed, &least))
@@ -40,12 +41,19 @@ static void read_settings(void)
 	if (!most || um_size_parse(most, &host))
 		host = available();
 	quiet = um_variable_on("UMADVISE_RUN_QUIET");
+	constants = !um_variable_off("UMADVISE_RUN_CONST");
 }
 
 uint64_t um_settings_least(void)
 {
 	pthread_once(&once, read_settings);
 	return least;
+}
+
+int um_settings_keeps_small(void)
+{
+	pthread_once(&once, read_settings);
+	return small;
 }
 
 uint64_t um_settings_host_bytes(void)
@@ -62,6 +70,12 @@ int um_settings_recorded(void)
 const char *um_settings_plan(void)
 {
 	return um_variable_get("UMADVISE_RUN_PLAN");
+}
+
+int um_settings_const(void)
+{
+	pthread_once(&once, read_settings);
+	return constants;
 }
 
 int um_settings_quiet(void)

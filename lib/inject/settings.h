@@ -13,6 +13,8 @@
 
 /* Size of the smallest allocation that becomes managed; UINT64_MAX: none does. */
 uint64_t um_settings_least(void);
+/* May a little device memory stay as it is, in small allocations? */
+int um_settings_keeps_small(void);
 /* Most bytes of managed memory beyond that of the device; 0: not known. */
 uint64_t um_settings_host_bytes(void);
 /* Is the run recorded, as a workload or in a run log? */
@@ -21,6 +23,7 @@ int um_settings_recorded(void);
 const char *um_settings_plan(void);
 /* No line at exit? */
 int um_settings_quiet(void);
+int um_settings_const(void); /* is what a kernel's name calls const only read? */
 /* Is `code` in a library whose memory other devices access directly? */
 int um_settings_excludes(const void *code);
 

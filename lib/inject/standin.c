@@ -21,7 +21,7 @@ static int launch_host(um_stream stream, const char *name, const struct um_annou
 	if (um_session_active() && um_session_pressed() && !um_session_captures(stream)) {
 		um_inject_uses_init(&uses);
 		for (uint32_t i = 0; i < what->n; i++)
-			um_inject_use(&uses, (uintptr_t)what->touch[i].ptr);
+			um_inject_use(&uses, (uintptr_t)what->touch[i].ptr, UMADV_ACCESS_UPDATE);
 		if (uses.n)
 			um_session_op(uses.device, stream, name, uses.at, uses.n);
 	}

@@ -244,6 +244,8 @@ const struct um_variable um_variables[] = {
 	{"UMADVISE_RUN_QUIET", SWITCH, "off", "umadvise run: no line at exit", 0, parse_other_switch, NULL, 0, NULL},
 	{"UMADVISE_RUN_PYTORCH", SWITCH, "on", "umadvise run: PyTorch declares what its operations use", 0,
 	 parse_other_switch, NULL, 0, NULL},
+	{"UMADVISE_RUN_CONST", SWITCH, "on", "umadvise run: what a kernel's name calls const is only read", 0,
+	 parse_other_switch, NULL, 0, NULL},
 	{"UMADVISE_SHARE", "off, or a weight from 1 to 1000", "1",
 	 "weight among the user's processes that share the device's memory", AT(share), parse_share, NULL, 0, NULL},
 	{"UMADVISE_SHARE_DEVICE", "a name", "none: each process has a device of its own",

@@ -82,8 +82,8 @@ static inline void open_kernel(struct kernel *k)
 	k->f->known = 1;
 	k->f->n = LIST + 1;
 	for (unsigned i = 0; i < LIST; i++)
-		k->f->word[i] = (struct um_param_word){0, (uint16_t)(8 * i), 8 * i};
-	k->f->word[LIST] = (struct um_param_word){1, 0, 8 * LIST};
+		k->f->word[i] = (struct um_param_word){0, (uint16_t)(8 * i), (uint16_t)(8 * i), UMADV_ACCESS_UPDATE};
+	k->f->word[LIST] = (struct um_param_word){1, 0, 8 * LIST, UMADV_ACCESS_UPDATE};
 }
 
 /* One whose parameters are large enough to be watched from the beginning. */
