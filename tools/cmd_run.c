@@ -44,8 +44,8 @@ static const char *read_managed(void *args, const char *text)
 static const struct arg options[] = {
 	ARG(ARG_READ, "managed", 0, 0, "all|none|BYTES", .read = read_managed,
 	    .expected = "all, none or a number of bytes",
-	    .help = "device memory that becomes managed: all, none, or allocations of at least BYTES (default: all but a "
-		    "fortieth of the budget in allocations below 1 MiB)"),
+	    .help = "device memory that becomes managed: all, none, or allocations of at least BYTES (default: all but "
+		    "a fortieth of the budget in allocations below 1 MiB)"),
 	ARG_BUDGET(AT(budget), 0, 2 << 20, "device memory to use (default: all)"),
 	ARG(ARG_SIZE, "host", 0, AT(host), "BYTES", .least = 1,
 	    .help = "most memory beyond the device's; further allocations fail (default: nine tenths of what is "
