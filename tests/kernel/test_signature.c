@@ -76,7 +76,10 @@ int main(void)
 {
 	demangled();
 	with_demangler();
-	is_str(MANGLED(2, "_Z1kPKfPf"), "", "without a demangler in the process nothing is known");
+	if (dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD))
+		skip(1, "the C++ library is loaded by a sanitizer");
+	else
+		is_str(MANGLED(2, "_Z1kPKfPf"), "", "without a demangler in the process nothing is known");
 	mangled();
 	return tap_done();
 }
