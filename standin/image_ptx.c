@@ -7,12 +7,7 @@
 #include "standin/image.h"
 
 #include "kernel/ptx.h"
-
-#include <ctype.h>
-
-struct text {
-	const char *at, *end;
-};
+#include "kernel/ptx_text.h"
 
 /* Declaration of a parameter or variable, before its name. */
 struct decl {
@@ -22,44 +17,19 @@ struct decl {
 	uint64_t n; /* elements */
 };
 
-static void space_skip(struct text *t)
-{
-	for (;;) {
-		while (t->at < t->end && isspace((unsigned char)*t->at))
-			t->at++;
-		if (t->end - t->at < 2 || t->at[0] != '/')
-			return;
-		if (t->at[1] == '/') {
-			while (t->at < t->end && *t->at != '\n')
-				t->at++;
-		} else if (t->at[1] == '*') {
-			for (t->at += 2; t->end - t->at >= 2 && (t->at[0] != '*' || t->at[1] != '/'); t->at++)
-				;
-			t->at = t->end - t->at >= 2 ? t->at + 2 : t->end;
-		} else {
-			return;
-		}
-	}
-}
-
-static int is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || c == '%';
-}
-
 /* The next word or character; 0 at the end. Longer words are cut. */
-static int token(struct text *t, char *out, size_t size)
+static int token(struct um_ptx_text *t, char *out, size_t size)
 {
 	size_t n = 0;
 
-	space_skip(t);
+	um_ptx_space_skip(t);
 	if (t->at == t->end)
 		return 0;
 	do {
 		if (n < size - 1)
 			out[n++] = *t->at;
 		t->at++;
-	} while (is_word(out[0]) && t->at < t->end && is_word(*t->at));
+	} while (um_ptx_is_word(out[0]) && t->at < t->end && um_ptx_is_word(*t->at));
 	out[n] = 0;
 	return 1;
 }
@@ -82,7 +52,7 @@ static unsigned type_bytes(const char *s)
 }
 
 /* Parses a declaration after .param or .global; returns the character that ends it: , ) ; = or 0. */
-static char decl_read(struct text *t, struct decl *d)
+static char decl_read(struct um_ptx_text *t, struct decl *d)
 {
 	char s[512];
 
@@ -144,15 +114,15 @@ static int param_add(struct um_image_kernel *k, struct entry *e, const struct de
 	return um_vec_push(&k->params, ((struct um_image_param){(uint32_t)at, (uint32_t)bytes}));
 }
 
-static int entry_read(struct um_image *out, struct entry *e, struct text *t)
+static int entry_read(struct um_image *out, struct entry *e, struct um_ptx_text *t)
 {
 	struct um_image_kernel k = {0};
-	struct text ahead;
+	struct um_ptx_text ahead;
 	uint64_t end = 0;
 	char s[512];
 	int err = 0;
 
-	if (!token(t, s, sizeof s) || !is_word(s[0]))
+	if (!token(t, s, sizeof s) || !um_ptx_is_word(s[0]))
 		return -EINVAL;
 	k.name = strdup(s);
 	if (!k.name || um_vec_push(&out->kernels, k)) {
@@ -191,7 +161,7 @@ static int var_add(struct um_image *out, const struct decl *d)
 }
 
 /* The values after '=': bytes of an array, or one number. */
-static int init_read(struct um_image_var *v, const struct decl *d, struct text *t)
+static int init_read(struct um_image_var *v, const struct decl *d, struct um_ptx_text *t)
 {
 	char s[512];
 	uint64_t at = 0;
@@ -212,7 +182,7 @@ static int init_read(struct um_image_var *v, const struct decl *d, struct text *
 	return 0;
 }
 
-static int global_read(struct um_image *out, struct text *t)
+static int global_read(struct um_image *out, struct um_ptx_text *t)
 {
 	size_t before = out->vars.n;
 	struct decl d;
@@ -226,9 +196,9 @@ static int global_read(struct um_image *out, struct text *t)
 	return init_read(&out->vars.at[before], &d, t);
 }
 
-static struct text body_read(struct text *t)
+static struct um_ptx_text body_read(struct um_ptx_text *t)
 {
-	struct text body = *t;
+	struct um_ptx_text body = *t;
 	int depth = 1;
 
 	for (; depth && t->at < t->end; t->at++)
@@ -237,7 +207,7 @@ static struct text body_read(struct text *t)
 	return body;
 }
 
-static int code_read(struct um_image_kernel *k, const struct entry *e, struct text body)
+static int code_read(struct um_image_kernel *k, const struct entry *e, struct um_ptx_text body)
 {
 	k->written = calloc(um_image_words(k) + 1, 1);
 	if (!k->written)
@@ -247,7 +217,7 @@ static int code_read(struct um_image_kernel *k, const struct entry *e, struct te
 
 int um_image_ptx(struct um_image *out, const char *text, size_t bytes)
 {
-	struct text t = {text, text + bytes};
+	struct um_ptx_text t = {text, text + bytes};
 	struct entry e = {0};
 	char s[512];
 	int version = 0, err = 0;
@@ -265,7 +235,7 @@ int um_image_ptx(struct um_image *out, const char *text, size_t bytes)
 		else if (!strcmp(s, ".global") || !strcmp(s, ".const"))
 			err = global_read(out, &t);
 		else if (s[0] == '{') {
-			struct text body = body_read(&t);
+			struct um_ptx_text body = body_read(&t);
 
 			if (e.any)
 				err = code_read(&out->kernels.at[out->kernels.n - 1], &e, body);

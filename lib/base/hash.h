@@ -5,6 +5,7 @@
 #ifndef UM_BASE_HASH_H
 #define UM_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Folds one word into a running hash; the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA'14). */
@@ -24,7 +25,17 @@ static inline uint64_t um_hash_fold(uint64_t h, uint64_t x)
 	return h << 29 | h >> 35;
 }
 
-/* FNV-1a over a string; NULL hashes like "". */
+/* FNV-1a over bytes. */
+static inline uint64_t um_hash_bytes(const char *at, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)at[i]) * 0x100000001b3ull;
+	return h;
+}
+
+/* The same over a string; NULL hashes like "". */
 static inline uint64_t um_hash_str(const char *s)
 {
 	uint64_t h = 0xcbf29ce484222325ull;

@@ -76,7 +76,8 @@ static void adopt(struct um_injected *d, uint64_t at, uint64_t bytes, int conver
 /* A small allocation that may stay device memory. 1: `err` is the result; 0: it may not, or the device has no room. */
 static int keep_small(uint64_t *out, uint64_t bytes, const void *caller, int *err)
 {
-	struct um_injected *d = out && bytes && um_driver_ready() ? um_session_place(bytes, caller) : NULL;
+	int asks = out && bytes && bytes < UM_SESSION_SMALL && um_driver_ready();
+	struct um_injected *d = asks ? um_session_place(bytes, caller) : NULL;
 
 	if (!d || !um_session_take_small(d, bytes))
 		return 0;

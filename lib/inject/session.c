@@ -203,7 +203,7 @@ int um_session_take_small(struct um_injected *d, uint64_t bytes)
 {
 	uint64_t most = atomic_load(&d->budget) / UM_SESSION_SMALL_PART;
 
-	if (bytes >= UM_SESSION_SMALL || !um_settings_keeps_small())
+	if (!um_settings_keeps_small())
 		return 0;
 	if (atomic_fetch_add(&d->small, bytes) + bytes <= most)
 		return 1;

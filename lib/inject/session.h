@@ -52,7 +52,8 @@ struct um_injected *um_session_at(int i); /* the i-th, also not open; for the ex
  * would take a block. */
 #define UM_SESSION_SMALL ((uint64_t)1 << 20) /* bytes of the smallest that is not small */
 #define UM_SESSION_SMALL_PART 40
-/* Does one of `bytes` stay? Then it counts, until um_session_removed of a UM_RANGE_SMALL, or um_session_give_small. */
+/* Does a small one of `bytes` stay? Then it counts, until um_session_removed of a UM_RANGE_SMALL, or
+ * um_session_give_small. */
 int um_session_take_small(struct um_injected *d, uint64_t bytes);
 void um_session_give_small(struct um_injected *d, uint64_t bytes);
 

@@ -5,9 +5,9 @@
  */
 #include "kernel/ptx.h"
 
+#include "base/hash.h"
 #include "base/vec.h"
-
-#include <ctype.h>
+#include "kernel/ptx_text.h"
 
 #define WORD 8u /* bytes */
 #define NONE UINT32_MAX
@@ -29,10 +29,6 @@ struct operand {
 	unsigned position; /* of the operand, from 0 */
 	int is_address; /* in brackets */
 	uint64_t offset; /* after the name, in brackets */
-};
-
-struct text {
-	const char *at, *end;
 };
 
 struct graph {
@@ -87,11 +83,9 @@ static void follow(struct graph *g)
 
 static size_t slot_of(const struct graph *g, const char *at, size_t bytes)
 {
-	uint64_t hash = 0xcbf29ce484222325ull;
+	uint64_t hash = um_hash_bytes(at, bytes);
 	size_t slot;
 
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (unsigned char)at[i]) * 0x100000001b3ull;
 	for (slot = (hash ^ hash >> 32) % g->slots.n; g->slots.at[slot]; slot = (slot + 1) % g->slots.n) {
 		const struct name *name = &g->names.at[g->slots.at[slot] - 1];
 
@@ -135,46 +129,23 @@ static uint32_t name_find(struct graph *g, const char *at, size_t bytes)
 
 /* --- instructions ------------------------------------------------------------------------------------------------- */
 
-static int is_name(char c)
+static struct um_ptx_text name_read(struct um_ptx_text *t)
 {
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%' || c == '.';
-}
+	struct um_ptx_text name = {t->at, t->at};
 
-static void space_skip(struct text *t)
-{
-	while (t->at < t->end) {
-		if (isspace((unsigned char)*t->at)) {
-			t->at++;
-		} else if (t->end - t->at >= 2 && t->at[0] == '/' && t->at[1] == '/') {
-			while (t->at < t->end && *t->at != '\n')
-				t->at++;
-		} else if (t->end - t->at >= 2 && t->at[0] == '/' && t->at[1] == '*') {
-			for (t->at += 2; t->end - t->at >= 2 && (t->at[0] != '*' || t->at[1] != '/'); t->at++)
-				;
-			t->at = t->end - t->at >= 2 ? t->at + 2 : t->end;
-		} else {
-			return;
-		}
-	}
-}
-
-static struct text name_read(struct text *t)
-{
-	struct text name = {t->at, t->at};
-
-	while (t->at < t->end && is_name(*t->at))
+	while (t->at < t->end && um_ptx_is_word(*t->at))
 		t->at++;
 	name.end = t->at;
 	return name;
 }
 
-static int has(struct text op, const char *part)
+static int has(struct um_ptx_text op, const char *part)
 {
 	return memmem(op.at, (size_t)(op.end - op.at), part, strlen(part)) != NULL;
 }
 
 /* Is the word before the first dot one of the list, which has a space around each? */
-static int is_one_of(struct text op, const char *list)
+static int is_one_of(struct um_ptx_text op, const char *list)
 {
 	const char *dot = memchr(op.at, '.', (size_t)(op.end - op.at));
 	size_t n = (size_t)((dot ? dot : op.end) - op.at);
@@ -185,35 +156,43 @@ static int is_one_of(struct text op, const char *list)
 	return 0;
 }
 
-/* The number after a name in brackets, as in [name+8]. Others are 0. */
-static uint64_t offset_read(struct text *t)
+/* The number after a name in brackets, as in [name+8] and [name+0x8]. Others are 0. */
+static uint64_t offset_read(struct um_ptx_text *t)
 {
+	struct um_ptx_text number;
+	unsigned base = 10;
 	uint64_t n = 0;
 
-	space_skip(t);
+	um_ptx_space_skip(t);
 	if (t->at == t->end || *t->at != '+')
 		return 0;
 	t->at++;
-	space_skip(t);
-	while (t->at < t->end && isdigit((unsigned char)*t->at))
-		n = n * 10 + (uint64_t)(*t->at++ - '0');
+	um_ptx_space_skip(t);
+	for (number = name_read(t); number.at < number.end; number.at++) {
+		unsigned digit = (unsigned char)*number.at;
+
+		if (digit == 'x')
+			base = 16;
+		else
+			n = n * base + (digit & 15) + (digit > '9' ? 9 : 0);
+	}
 	return n;
 }
 
 /* Reads the operands up to the semicolon. */
-static void operands_read(struct graph *g, struct text *t)
+static void operands_read(struct graph *g, struct um_ptx_text *t)
 {
 	unsigned position = 0, depth = 0;
 	int in_brackets = 0;
 
 	um_vec_clear(&g->operands);
-	for (space_skip(t); t->at < t->end && *t->at != ';' && !g->err; space_skip(t)) {
+	for (um_ptx_space_skip(t); t->at < t->end && *t->at != ';' && !g->err; um_ptx_space_skip(t)) {
 		char c = *t->at;
 
 		if (isdigit((unsigned char)c)) {
 			name_read(t); /* a number */
-		} else if (is_name(c)) {
-			struct text name = name_read(t);
+		} else if (um_ptx_is_word(c)) {
+			struct um_ptx_text name = name_read(t);
 			struct operand o = {.position = position, .is_address = in_brackets};
 
 			o.name = name_find(g, name.at, (size_t)(name.end - name.at));
@@ -233,7 +212,7 @@ static void operands_read(struct graph *g, struct text *t)
 }
 
 /* Bytes that a load with this operation reads. */
-static uint64_t loaded(struct text op)
+static uint64_t loaded(struct um_ptx_text op)
 {
 	static const char *const wide[] = {"8", "16", "32", "64", "128"};
 	uint64_t bytes = WORD, n = has(op, ".v2") ? 2 : has(op, ".v4") ? 4 : has(op, ".v8") ? 8 : 1;
@@ -264,7 +243,7 @@ static void write_param(struct graph *g, struct name *name)
 }
 
 /* A load from a parameter: what it loads is the words. */
-static void load_param(struct graph *g, struct text op, const struct operand *from)
+static void load_param(struct graph *g, struct um_ptx_text op, const struct operand *from)
 {
 	const struct um_ptx_param *p = &g->param[g->names.at[from->name].param];
 	uint64_t at = from->offset, end = at + loaded(op);
@@ -299,7 +278,7 @@ enum effect {
 	WRITES_ELSEWHERE, /* to memory that is no parameter's */
 };
 
-static enum effect effect_of(struct text op, int has_address)
+static enum effect effect_of(struct um_ptx_text op, int has_address)
 {
 	int elsewhere = !has(op, ".global") && (has(op, ".shared") || has(op, ".local") || has(op, ".param"));
 
@@ -316,7 +295,7 @@ static enum effect effect_of(struct text op, int has_address)
 	return has_address || is_one_of(op, " cp call wmma multimem ") ? WRITES : COMPUTES;
 }
 
-static void instruct(struct graph *g, struct text op)
+static void instruct(struct graph *g, struct um_ptx_text op)
 {
 	const struct operand *param = NULL;
 	int has_address = 0;
@@ -347,27 +326,27 @@ static void instruct(struct graph *g, struct text op)
 	}
 }
 
-static int is_directive(struct text op, const char *name)
+static int is_directive(struct um_ptx_text op, const char *name)
 {
 	return (size_t)(op.end - op.at) == strlen(name) && !memcmp(op.at, name, strlen(name));
 }
 
-static void statement_read(struct graph *g, struct text *t)
+static void statement_read(struct graph *g, struct um_ptx_text *t)
 {
-	struct text op;
+	struct um_ptx_text op;
 
-	if (!is_name(*t->at) && *t->at != '@') {
+	if (!um_ptx_is_word(*t->at) && *t->at != '@') {
 		t->at++; /* a brace, or nothing that is known */
 		return;
 	}
 	if (*t->at == '@') { /* a condition */
-		while (t->at < t->end && !is_name(*t->at))
+		while (t->at < t->end && !um_ptx_is_word(*t->at))
 			t->at++;
 		name_read(t);
-		space_skip(t);
+		um_ptx_space_skip(t);
 	}
 	op = name_read(t);
-	space_skip(t);
+	um_ptx_space_skip(t);
 	if (t->at < t->end && *t->at == ':') { /* a label */
 		t->at++;
 	} else if (op.at < op.end && *op.at == '.') {
@@ -385,7 +364,7 @@ static void statement_read(struct graph *g, struct text *t)
 int um_ptx_written(unsigned char *written, const char *body, size_t bytes, const struct um_ptx_param *param, size_t n)
 {
 	struct graph g = {.param = param};
-	struct text t = {body, body + bytes};
+	struct um_ptx_text t = {body, body + bytes};
 	uint32_t words = n ? (param[n - 1].offset + param[n - 1].bytes + WORD - 1) / WORD : 0;
 
 	if (um_vec_fill(&g.written, words) || um_vec_fill(&g.first, words))
@@ -398,7 +377,7 @@ int um_ptx_written(unsigned char *written, const char *body, size_t bytes, const
 		if (!g.err)
 			g.names.at[name].param = i;
 	}
-	for (space_skip(&t); t.at < t.end && !g.err; space_skip(&t))
+	for (um_ptx_space_skip(&t); t.at < t.end && !g.err; um_ptx_space_skip(&t))
 		statement_read(&g, &t);
 	follow(&g);
 	for (uint32_t w = 0; w < words && !g.err; w++)

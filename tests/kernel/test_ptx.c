@@ -79,7 +79,9 @@ static void other_writes(void)
 static void structs(void)
 {
 	is_str(written("ld.param.u64 %rd1, [k_param_4+8];\nst.global.f32 [%rd1], %f1;"), "0000010",
-	       "a word of a struct is told by its offset");
+	       "the offset of a load selects the word of a struct");
+	is_str(written("ld.param.u64 %rd1, [k_param_4+0x10];\nst.global.f32 [%rd1], %f1;"), "0000001",
+	       "an offset may be hexadecimal");
 	is_str(written("ld.param.v2.u64 {%rd1, %rd2}, [k_param_4];\nst.global.f32 [%rd2], %f1;"), "0000110",
 	       "a load of two words may be either");
 	is_str(written("mov.b64 %rd1, k_param_4;\nld.param.u64 %rd2, [%rd1+8];\nld.global.f32 %f1, [%rd2];"), "0000111",

@@ -10,7 +10,8 @@ import os
 import re
 import sys
 
-ORDER = ("lib/base lib/kernel lib/arbiter lib/model lib/gpu lib/io lib/record lib/learn lib/plan lib/sim lib/devices lib/replay lib/runtime lib/inject "
+ORDER = ("lib/base lib/kernel lib/arbiter lib/model lib/gpu lib/io lib/record lib/learn lib/plan lib/sim lib/devices "
+         "lib/replay lib/runtime lib/inject "
          "tools/formats tools/play tools/pool tools/schemes tools/bound tools/probe tools/report standin tools").split()
 # The order of a tree from before these directories had their present places.
 OLDER = ("lib/base lib/model lib/gpu lib/io lib/record lib/learn lib/plan lib/peers lib/replay lib/probe lib/report "

@@ -193,7 +193,7 @@ static void test_plan(void)
 	}
 }
 
-/* Bytes copied to the host in three iterations under a plan, of tensors of so many bytes that ops only read. */
+/* Ops only read adopted tensors of `bytes` bytes. Returns what three iterations under a plan copy to the host. */
 static uint64_t copied_adopted(uint64_t bytes)
 {
 	uint64_t before, after;
