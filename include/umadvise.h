@@ -200,8 +200,10 @@ UMADV_API int umadv_free_async(struct umadv *adv, void *ptr, void *stream);
 
 /* umadv_adopt announces memory that the program allocated itself (cudaMallocManaged), or a part of a known tensor:
  * frameworks carve tensors out of one allocation. Ranges may nest, but must not overlap in part. umadv_disown takes the
- * same start and size; call it before the memory is freed. 0; -EINVAL; -EEXIST: overlaps in part; -ENOMEM. Cost O(log
- * tensors). */
+ * same start and size; call it before the memory is freed. Contexts of several devices may adopt the same memory: while
+ * several of them use it, no plan holds it, and each op prefetches what another device has taken (doc/devices.md). 0;
+ * -EINVAL; -EEXIST: overlaps in part; -ENOMEM. Cost O(log tensors); times the number of open contexts if there are
+ * several. */
 UMADV_API int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role);
 UMADV_API int umadv_disown(struct umadv *adv, void *ptr, size_t bytes);
 

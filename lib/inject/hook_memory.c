@@ -71,6 +71,8 @@ static void adopt(struct um_injected *d, uint64_t at, uint64_t bytes, int conver
 		    UMADV_OTHER);
 	if (converted)
 		um_session_populate(d, at, bytes);
+	else
+		um_session_ask();
 }
 
 /* A small allocation that may stay device memory. 1: `err` is the result; 0: it may not, or the device has no room. */
@@ -151,8 +153,11 @@ int cuMemFree_v2(uint64_t at)
 	if (!um_ranges_remove(at, &r))
 		return UM_PASS(cuMemFree_v2, (at));
 	um_session_removed(&r);
-	if (r.kind == UM_RANGE_ADOPTED && um_session_active())
+	if (r.kind == UM_RANGE_ADOPTED && um_session_active()) {
 		umadv_disown(r.device->adv, (void *)(uintptr_t)at, tensor_bytes(r.bytes, r.converted));
+		if (!r.converted)
+			um_session_end_shared(&r);
+	}
 	if (r.kind != UM_RANGE_OWN)
 		return um_real.cuMemFree_v2(at);
 	/* as the driver does; while something captures it would break the capture */

@@ -202,6 +202,7 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 #define UM_DRIVER_CALLS(X)                                                                                             \
 	X(cuDriverGetVersion, 2020, (int *version))                                                                    \
 	X(cuCtxGetDevice, 2000, (int *device))                                                                         \
+	X(cuDeviceGetCount, 2000, (int *count))                                                                        \
 	X(cuCtxGetCurrent, 4000, (void **context))                                                                     \
 	X(cuDeviceGetDefaultMemPool, 11020, (void **pool, int device))                                                 \
 	X(cuFuncGetParamInfo, 12040, (void *function, size_t i, size_t *offset, size_t *bytes))                        \

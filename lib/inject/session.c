@@ -8,6 +8,7 @@
 #include "runtime/context.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards opening and closing */
 static struct um_injected devices[UM_INJECT_DEVICES];
+static atomic_int n_open;
 struct um_session_state um_session_state;
 
 /* --- contexts ----------------------------------------------------------------------------------------------------- */
@@ -69,6 +71,7 @@ static void begin_passive(struct um_injected *d)
 	umadv_stats_get(d->adv, &stats);
 	atomic_store(&d->budget, stats.budget_bytes);
 	d->adv->sharing.passive = 1;
+	d->adv->joint.somewhere = 1;
 	if (um_settings_recorded())
 		atomic_store(&um_session_state.pressed, 1);
 	if (!um_real.cuStreamCreate || um_real.cuStreamCreate(&d->stream, NON_BLOCKING))
@@ -90,6 +93,10 @@ static void take(struct um_injected *d, struct umadv *adv)
 	um_context_know_stream_ends(adv); /* hook_stream.c */
 	d->adv = adv;
 	begin_passive(d);
+	atomic_store(&um_session_state.only, d);
+	if (atomic_fetch_add(&n_open, 1))
+		atomic_fetch_or(&um_session_state.asks, UM_SESSION_SEVERAL);
+	atomic_store_explicit(&d->open, 1, memory_order_release);
 }
 
 static void open_context(struct um_injected *d)
@@ -127,6 +134,8 @@ struct um_injected *um_session_device(void)
 	    ordinal >= UM_INJECT_DEVICES)
 		return NULL;
 	d = &devices[ordinal];
+	if (atomic_load_explicit(&d->open, memory_order_acquire))
+		return d;
 	pthread_mutex_lock(&lock);
 	if (!d->tried && !atomic_load(&um_session_state.captures)) {
 		d->tried = 1;
@@ -157,6 +166,8 @@ void um_session_reset(int ordinal, const void *context)
 		um_ranges_drop(d);
 		pthread_mutex_lock(&lock);
 		adv = d->adv;
+		atomic_fetch_sub(&n_open, adv != NULL);
+		atomic_store(&d->open, 0);
 		d->adv = NULL;
 		d->stream = d->mark = NULL;
 		d->tried = 0;
@@ -275,6 +286,54 @@ void um_session_populate_new(struct um_injected *d, uint64_t at)
 	um_context_unlock(d->adv);
 	if (bytes)
 		um_session_populate(d, from, bytes);
+}
+
+/* --- memory of several devices ------------------------------------------------------------------------------------ */
+
+#define SHARED 1024u
+
+static _Atomic uint64_t shared[SHARED]; /* what devices share, of late: serial of the allocation, with the device */
+
+void um_session_ask(void)
+{
+	int n = 0;
+
+	if (!(um_session_asks() & UM_SESSION_ANYWHERE) && um_real.cuDeviceGetCount && !um_real.cuDeviceGetCount(&n) &&
+	    n > 1)
+		atomic_fetch_or(&um_session_state.asks, UM_SESSION_ANYWHERE);
+}
+
+static int share_range(struct um_injected *d, const struct um_range_seen *r)
+{
+	uint64_t key = (r->serial & ~UM_RANGE_NAMED) * UM_INJECT_DEVICES + (uint64_t)d->ordinal;
+	_Atomic uint64_t *known = &shared[key * 0x9e3779b97f4a7c15u >> 54];
+	int err;
+
+	if ((r->device & UM_RANGE_KIND_BITS) != UM_RANGE_ADOPTED || r->device & UM_RANGE_CONVERTED_BIT || !d->adv)
+		return 0;
+	if (atomic_load_explicit(known, memory_order_relaxed) == key)
+		return 1;
+	err = umadv_adopt(d->adv, (void *)(uintptr_t)r->at, r->bytes, NULL, UMADV_OTHER);
+	if (err && err != -EEXIST)
+		return 0;
+	atomic_store(&um_session_state.pressed, 1); /* it leaves a device also while all fits */
+	atomic_store_explicit(known, key, memory_order_relaxed);
+	return 1;
+}
+
+int um_inject_use_elsewhere(struct um_inject_uses *u, const struct um_range_seen *r)
+{
+	if (u->device)
+		return share_range(u->device, r);
+	u->device = um_range_device_of(r);
+	return 1;
+}
+
+void um_session_end_shared(const struct um_range *r)
+{
+	for (int i = 0; i < UM_INJECT_DEVICES && um_session_asks(); i++)
+		if (devices[i].adv && &devices[i] != r->device)
+			umadv_disown(devices[i].adv, (void *)(uintptr_t)r->at, r->bytes);
 }
 
 static void share(struct um_injected *d)

@@ -26,6 +26,7 @@
 
 struct um_injected {
 	struct umadv *adv; /* NULL: none, or closed */
+	atomic_int open; /* it has been opened */
 	const struct um_standin_table *standin; /* NULL: a real driver */
 	void *context; /* CUcontext */
 	int tried, ordinal;
@@ -57,6 +58,11 @@ struct um_injected *um_session_at(int i); /* the i-th, also not open; for the ex
 int um_session_take_small(struct um_injected *d, uint64_t bytes);
 void um_session_give_small(struct um_injected *d, uint64_t bytes);
 
+/* The program has managed memory of its own, which any device may use. */
+void um_session_ask(void);
+/* Managed memory of the program ends, for all devices but its own. */
+void um_session_end_shared(const struct um_range *r);
+
 /* Would the allocation exceed the memory of device and host together? */
 int um_session_full(struct um_injected *d, uint64_t bytes);
 
@@ -66,9 +72,16 @@ void um_session_removed(const struct um_range *r);
 /* Memory that has no address yet: `bytes` may be negative. */
 void um_session_unseen(int64_t bytes, enum um_inject_reason reason);
 
+enum um_session_asks {
+	UM_SESSION_SEVERAL = 1, /* there is memory of several devices */
+	UM_SESSION_ANYWHERE = 2 /* and there are several devices, and memory that any of them may use */
+};
+
 extern struct um_session_state {
 	atomic_int over; /* the process exits, or is a forked child: nothing is announced any more */
 	atomic_int pressed; /* not all that is allocated fits, so that launches are announced. Stays 1 */
+	struct um_injected *_Atomic only; /* the device, as long as there is one */
+	atomic_int asks; /* enum um_session_asks: a launch may use memory that was allocated for another device */
 	atomic_int shown; /* the stand-in has to be shown what kernels use */
 	_Atomic int64_t captures; /* under way */
 } um_session_state;
@@ -81,6 +94,17 @@ static inline int um_session_active(void)
 static inline int um_session_pressed(void)
 {
 	return atomic_load_explicit(&um_session_state.pressed, memory_order_relaxed);
+}
+
+/* The device of a launch by the calling thread; NULL: it has no context. */
+static inline struct um_injected *um_session_of_launch(int asks)
+{
+	return asks ? um_session_device() : atomic_load_explicit(&um_session_state.only, memory_order_relaxed);
+}
+
+static inline int um_session_asks(void)
+{
+	return atomic_load_explicit(&um_session_state.asks, memory_order_relaxed);
 }
 
 static inline int um_session_shown(void)
@@ -137,7 +161,7 @@ void um_session_reset(int ordinal, const void *context);
 /* --- uses of an op, one for each allocation ----------------------------------------------------------------------- */
 
 struct um_inject_uses {
-	struct um_injected *device; /* of the first one: others are left out */
+	struct um_injected *device; /* of the launch, or of the first one; NULL: none yet */
 	unsigned n, left_out;
 	uintptr_t own; /* not 0: some are memory of the context */
 	struct umadv_use at[UM_INJECT_USES];
@@ -161,6 +185,10 @@ static inline void um_inject_uses_init(struct um_inject_uses *u)
 	u->own = 0;
 }
 
+/* The memory is not that of the uses' device: if they have none yet, it gets theirs; managed memory of the program
+ * becomes a tensor of both. 1: it is a use; 0: it was device memory of another one, which is not accessed in place. */
+int um_inject_use_elsewhere(struct um_inject_uses *u, const struct um_range_seen *r);
+
 /* Adds the allocation of an address, from there to its end, and the access to it. Addresses outside all allocations are
  * ignored. 1: it is an address between allocations (um_ranges_span), but in none of them. */
 static inline __attribute__((always_inline)) int um_inject_use_in(struct um_inject_uses *u, struct um_range_span span,
@@ -175,7 +203,9 @@ static inline __attribute__((always_inline)) int um_inject_use_in(struct um_inje
 	r = um_ranges_see_inside(addr);
 	if (!r)
 		return 1;
-	if (r->device & UM_RANGE_DEVICE || (n && u->device != um_range_device_of(r)))
+	if (r->device & UM_RANGE_DEVICE)
+		return 0;
+	if (u->device != um_range_device_of(r) && !um_inject_use_elsewhere(u, r))
 		return 0;
 	end = r->at + r->bytes;
 	while (i < n && u->end[i] != end)
@@ -187,7 +217,6 @@ static inline __attribute__((always_inline)) int um_inject_use_in(struct um_inje
 	} else if (n == UM_INJECT_USES) {
 		u->left_out++;
 	} else {
-		u->device = um_range_device_of(r);
 		u->own |= r->device & UM_RANGE_OWN;
 		u->end[n] = end;
 		u->serial[n] = r->serial;

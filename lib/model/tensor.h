@@ -15,6 +15,7 @@ enum um_tensor_flag {
 	UM_TENSOR_TRANSIENT = 2, /* in each iteration written before it is read */
 	UM_TENSOR_UNMANAGED = 4, /* role comm: not managed memory, no hints */
 	UM_TENSOR_DEAD = 8, /* declared dead, and not used by an op since */
+	UM_TENSOR_JOINT = 64, /* contexts of other devices use it, too: unmanaged in this one */
 	UM_TENSOR_WORKSPACE = 32, /* of umadv_workspace: one op uses it, and no iteration records it */
 	UM_TENSOR_AGAIN = 16 /* an op that is launched again will write its content anew: it may be discarded */
 };

@@ -190,11 +190,21 @@ int umadv_free_async(struct umadv *adv, void *ptr, void *stream)
 	EVENT(adv, 0, ptr, um_context_free_async(adv, ptr, stream));
 }
 
+static int adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum um_role role)
+{
+	EVENT(adv, 0, ptr, um_context_adopt(adv, ptr, bytes, name, role));
+}
+
 int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role)
 {
+	int err;
+
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
 		return -EINVAL;
-	EVENT(adv, 0, ptr, um_context_adopt(adv, ptr, bytes, name, (enum um_role)role));
+	err = adopt(adv, ptr, bytes, name, (enum um_role)role);
+	if (!err)
+		um_context_join(adv, ptr, bytes);
+	return err;
 }
 
 int umadv_disown(struct umadv *adv, void *ptr, size_t bytes)

@@ -124,6 +124,14 @@ static uint64_t taken_by(const struct um_chosen_device *d)
 	return (d->unmanaged + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 }
 
+/* What shared memory takes of the budget, in whole blocks. */
+static uint64_t joint_part(const struct um_chosen_device *d)
+{
+	uint64_t half = d->budget / 2 / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+
+	return d->joint < half ? (d->joint + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES : half;
+}
+
 uint64_t um_chosen_device_most(const struct um_chosen_device *d)
 {
 	return d->most + (d->limited ? taken_by(d) : 0);
@@ -142,6 +150,7 @@ static void find_budget(struct um_chosen_device *d)
 	else if (left < UM_BLOCK_BYTES)
 		left = UM_BLOCK_BYTES;
 	d->budget = left < d->most ? left : d->most;
+	d->budget -= joint_part(d);
 }
 
 void um_chosen_device_grant(struct um_chosen_device *d, uint64_t bytes)
@@ -234,6 +243,12 @@ void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 void um_chosen_device_take(struct um_chosen_device *d, int64_t bytes)
 {
 	d->unmanaged += (uint64_t)bytes;
+	find_budget(d);
+}
+
+void um_chosen_device_join(struct um_chosen_device *d, uint64_t bytes)
+{
+	d->joint = bytes;
 	find_budget(d);
 }
 

@@ -31,6 +31,7 @@ struct um_chosen_device {
 	uint64_t most; /* the same while the context has the device for itself and has no unmanaged memory */
 	uint64_t granted; /* bytes of the device that the context may use; UINT64_MAX: all */
 	uint64_t unmanaged; /* bytes of UMADV_COMM */
+	uint64_t joint; /* bytes that contexts of other devices use, too (context_joint.c) */
 	uint64_t host_budget; /* bytes of host memory for evicted data; 0: no limit */
 	char host_limit[260]; /* where that comes from */
 	int limited; /* the requested budget is less than the device's memory */
@@ -63,6 +64,10 @@ uint64_t um_chosen_device_most(const struct um_chosen_device *d);
 /* Unmanaged memory was allocated (`bytes`), or freed (their negative): where the budget is the device's memory, less is
  * left for managed memory, at least one block. Plans made from then on keep it. */
 void um_chosen_device_take(struct um_chosen_device *d, int64_t bytes);
+
+/* `bytes` of the context's memory are shared with other devices: the budget is less by them, but at least a half stays.
+ */
+void um_chosen_device_join(struct um_chosen_device *d, uint64_t bytes);
 
 /* The CUDA error after which the device takes no calls any more, or 0. */
 int um_chosen_device_lost(const struct um_chosen_device *d);

@@ -141,6 +141,8 @@ void um_context_close(struct umadv *adv)
 	um_context_lock(adv);
 	um_context_quiesce(adv);
 	um_context_unlock(adv);
+	if (adv->joint.entered)
+		um_joint_leave_all(adv->joint.context);
 	um_replan_fini(&adv->replan);
 	um_horizon_fini(&adv->horizon);
 	um_predictor_fini(&adv->predictor);
@@ -228,6 +230,8 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 	int other = 0;
 
 	adv->op.plain = 0;
+	if (um_context_joint_changed(adv))
+		um_context_take_joint(adv);
 	check_device(adv);
 	report_iteration(adv, name);
 	if (adv->horizon.host.capacity)

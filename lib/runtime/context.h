@@ -27,6 +27,7 @@
 #include "runtime/content_check.h"
 #include "runtime/fork_exit.h"
 #include "runtime/iterations.h"
+#include "runtime/joint.h"
 #include "runtime/notices.h"
 #include "runtime/op_state.h"
 #include "runtime/options.h"
@@ -63,6 +64,11 @@ struct umadv {
 	UM_VEC(struct um_offer) offers; /* of umadv_workspace, until the thread's first call after the launch */
 	struct um_replan replan;
 	struct um_sharing sharing; /* of the device, with other contexts */
+	struct {
+		int entered, context; /* its number among the contexts that share memory, once it has one */
+		unsigned seen; /* um_joint_news that it knows */
+		int somewhere; /* ops name ranges larger than what they access */
+	} joint; /* memory that contexts of other devices use, too */
 	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */
 	struct um_predictor predictor; /* with lookahead, while no plan is followed; as the horizon */
 	struct um_horizon horizon; /* capacity 0: none */
@@ -128,6 +134,21 @@ int um_context_open_hints(struct umadv *adv);
 int um_context_change_budget(struct umadv *adv);
 /* Makes a hint call of prefetch-on-use, on_use.h. */
 void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
+
+/* Makes a prefetch of memory that contexts share. */
+void um_context_prefetch_joint(struct umadv *adv, uint64_t addr, uint64_t bytes, um_stream stream);
+
+/* Memory of the program that other contexts use, too (context_joint.c). Adopted: which of them have it? Without the
+ * lock. */
+void um_context_join(struct umadv *adv, void *ptr, uint64_t bytes);
+void um_context_part(struct umadv *adv, const struct um_tensor *t); /* ended: the others have it for themselves */
+void um_context_take_joint(struct umadv *adv); /* something has changed in who shares what */
+void um_context_use_joint(struct umadv *adv, um_stream stream); /* before the op at hand, or access of the CPU */
+
+static inline int um_context_joint_changed(const struct umadv *adv)
+{
+	return __builtin_expect(atomic_load_explicit(&um_joint_news, memory_order_relaxed) != adv->joint.seen, 0);
+}
 
 /* Other contexts on the device: takes the budget that they leave, or leaves them theirs (context_share.c). At the end
  * of an iteration, or while no op has been announced yet. */

@@ -63,10 +63,9 @@ static void warn_host(struct umadv *adv)
 		(unsigned long long)(adv->device.host_budget >> 20), adv->device.host_limit);
 }
 
-/* Makes a hint call of prefetch-on-use, on_use.h. */
-void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
+/* Makes a hint call before the op. 0, or why not. */
+static int issue(struct umadv *adv, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
 {
-	struct umadv *adv = user;
 	struct um_activity_source *activities = &adv->sinks.activities;
 	struct um_gpu *gpu = adv->device.gpu;
 	struct um_executor_counts *counts = &adv->replan.counts;
@@ -74,11 +73,6 @@ void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, 
 	struct um_location to = in ? um_on_device(gpu->caps.device) : um_on_host();
 	struct um_issued_hint h = {.kind = kind, .addr = addr, .bytes = bytes, .op = adv->iterations.op_serial - 1};
 
-	if (adv->on_use.exceeds)
-		warn_host(adv);
-	um_tensors_clip(&adv->tensors, &h.addr, &h.bytes, NULL);
-	if (!h.bytes)
-		return;
 	h.begin = listened ? um_activity_source_now(activities) : 0;
 	h.code = gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)h.addr, h.bytes, to, 0, stream);
 	if (listened) {
@@ -87,15 +81,30 @@ void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, 
 	}
 	if (h.code) {
 		counts->refused++;
-		return;
+		return h.code;
 	}
-	if (in && adv->replan.executor)
-		um_executor_note_prefetch(adv->replan.executor, h.addr, h.bytes);
 	counts->issued++;
 	counts->issued_by.hints[UM_HINT_ANNOUNCED]++;
 	*(in ? &counts->prefetch_bytes : &counts->evict_bytes) += h.bytes;
 	counts->issued_by.prefetch_bytes[UM_HINT_ANNOUNCED] += in ? h.bytes : 0;
 	adv->iterations.hinted |= !adv->replan.executor;
+	return 0;
+}
+
+void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
+{
+	struct umadv *adv = user;
+
+	if (adv->on_use.exceeds)
+		warn_host(adv);
+	um_tensors_clip(&adv->tensors, &addr, &bytes, NULL);
+	if (bytes && !issue(adv, kind, addr, bytes, stream) && kind == UM_ACTION_PREFETCH && adv->replan.executor)
+		um_executor_note_prefetch(adv->replan.executor, addr, bytes);
+}
+
+void um_context_prefetch_joint(struct umadv *adv, uint64_t addr, uint64_t bytes, um_stream stream)
+{
+	issue(adv, UM_ACTION_PREFETCH, addr, bytes, stream);
 }
 
 /* No live tensor lies in the block. */

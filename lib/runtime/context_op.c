@@ -468,6 +468,10 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 	struct um_op op;
 	int err, repeated;
 
+	if (um_context_joint_changed(adv)) {
+		um_context_take_joint(adv);
+		known = NULL;
+	}
 	info = refuse_relaunch(adv, info, &plain);
 	err = look_up(adv, number, info, &known);
 	o->prefetches = 0;
@@ -487,6 +491,8 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 		um_op_timer_stop_op(&r->times.timer, stream);
 	if (r->clock.due && !o->cpu)
 		um_replan_time(r, stream);
+	if (o->joint)
+		um_context_use_joint(adv, stream);
 	if (o->cpu)
 		replay_cpu(adv, &op, known ? NULL : info);
 	else if (r->executor)

@@ -196,8 +196,11 @@ int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *n
 {
 	const struct birth b = {bytes, name, role, UM_TENSOR_ADOPTED, UM_NO_SLOT};
 	struct um_tensor *t;
+	int err = add_tensor(adv, (uint64_t)(uintptr_t)ptr, &b, &t);
 
-	return add_tensor(adv, (uint64_t)(uintptr_t)ptr, &b, &t);
+	if (!err && t->parent)
+		t->flags |= t->parent->flags & (UM_TENSOR_JOINT | UM_TENSOR_UNMANAGED);
+	return err;
 }
 
 static int remove_tensor(struct umadv *adv, struct um_tensor *t)
@@ -214,6 +217,7 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 	e.free.tensor = t;
 	if (!(t->flags & UM_TENSOR_WORKSPACE))
 		um_context_feed(adv, &e, NULL);
+	um_context_part(adv, t);
 	if (um_activity_source_on(&adv->sinks.activities))
 		um_activity_source_tensor_end(&adv->sinks.activities, t);
 	um_tensors_remove(&adv->tensors, t);

@@ -2,6 +2,7 @@
 #include "runtime/fork_exit.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +13,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below; ta
 static struct um_fork_exit *contexts;
 static struct um_fork_exit *tracers; /* contexts that write a trace, open or about to be */
 static int registered;
+static atomic_int several; /* contexts have been open at once */
 
 static void before_fork(void)
 {
@@ -56,10 +58,28 @@ void um_fork_exit_add(struct um_fork_exit *f)
 	f->generation = um_fork_generation;
 	f->next = contexts;
 	contexts = f;
+	if (f->next)
+		atomic_store_explicit(&several, 1, memory_order_relaxed);
 	if (!registered) {
 		registered = 1;
 		pthread_atfork(before_fork, in_parent, in_child);
 		atexit(at_exit);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int um_fork_exit_several(void)
+{
+	return atomic_load_explicit(&several, memory_order_relaxed);
+}
+
+void um_fork_exit_visit(void (*fn)(void *context, void *user), void *user)
+{
+	pthread_mutex_lock(&lock);
+	for (struct um_fork_exit *f = contexts; f; f = f->next) {
+		pthread_mutex_lock(f->lock);
+		fn(f->context, user);
+		pthread_mutex_unlock(f->lock);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -37,6 +37,11 @@ static inline int um_fork_exit_is_dead(const struct um_fork_exit *f)
 void um_fork_exit_add(struct um_fork_exit *f);
 void um_fork_exit_remove(struct um_fork_exit *f);
 
+/* Have there been several open contexts at once? */
+int um_fork_exit_several(void);
+/* Calls `fn` for each open context of the process, with its lock held. The caller holds no context's lock. */
+void um_fork_exit_visit(void (*fn)(void *context, void *user), void *user);
+
 /* The context writes the trace `path` until it is removed. 0, or -EBUSY: another context of this process writes it. */
 int um_fork_exit_claim_trace(struct um_fork_exit *f, const char *path);
 

@@ -22,7 +22,7 @@ void um_op_state_remember(struct um_op_state *o, const struct um_schedule *s, ui
 {
 	const struct um_sched_op *so = &s->ops.at[op];
 
-	if (info->n_uses != so->n_uses || um_vec_fill(&o->known.held, s->ops.n) ||
+	if (o->joint || info->n_uses != so->n_uses || um_vec_fill(&o->known.held, s->ops.n) ||
 	    um_vec_fill(&o->known.given, s->uses.n) || um_vec_fill(&o->known.found, s->uses.n))
 		return;
 	for (uint32_t i = 0; i < so->n_uses; i++) {
@@ -67,6 +67,7 @@ static int add_use(struct um_op_state *o, const struct um_tensors *tensors, cons
 	}
 	if (t->flags & UM_TENSOR_WORKSPACE)
 		return 0; /* the use of it is added by the library */
+	o->joint |= (t->flags & UM_TENSOR_JOINT) != 0;
 	struct um_use u = {.id = t->id, .tensor = t, .off = addr - t->addr, .access = given->access & UM_UPDATE};
 
 	u.bytes = given->bytes ? given->bytes : t->bytes - u.off;
@@ -93,6 +94,7 @@ int um_op_state_resolve(struct um_op_state *o, const struct um_tensors *tensors,
 {
 	int err = 0;
 
+	o->joint = 0;
 	um_vec_clear(&o->resolved);
 	for (size_t i = 0; i < info->n_uses && !err; i++)
 		err = add_use(o, tensors, &info->uses[i], notices);

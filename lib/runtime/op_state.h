@@ -37,6 +37,7 @@ struct um_op_state {
 	um_stream stream; /* that it is launched on */
 	uint64_t thread; /* number of the thread that announces it */
 	int cpu; /* the current op is an access of the CPU: umadv_host */
+	int joint; /* the current op uses memory that contexts of other devices use, too */
 	int announced; /* the device, or the check, knows of the current op, */
 	struct um_cost cost; /* with this cost */
 	int plain; /* the plan's next op needs its hints and nothing else: context_op.c */

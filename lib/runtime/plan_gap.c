@@ -8,6 +8,8 @@ static void find_cause(const struct um_iteration_time *t, uint64_t misplaced, ch
 {
 	uint64_t refused = t->after.refused - t->before.refused, dropped = t->after.dropped - t->before.dropped;
 	uint64_t kept = t->after.kept_bytes - t->before.kept_bytes;
+	uint64_t unplanned = t->after.issued_by.prefetch_bytes[UM_HINT_ANNOUNCED] -
+			     t->before.issued_by.prefetch_bytes[UM_HINT_ANNOUNCED];
 
 	if (refused)
 		snprintf(why, size, "%llu hints were refused", (unsigned long long)refused);
@@ -17,6 +19,9 @@ static void find_cause(const struct um_iteration_time *t, uint64_t misplaced, ch
 		snprintf(why, size, "%llu tensors are at other addresses than planned", (unsigned long long)misplaced);
 	else if (kept)
 		snprintf(why, size, "%.1f MiB that must not be discarded were copied", (double)kept / 1048576.0);
+	else if (unplanned)
+		snprintf(why, size, "%.1f MiB were prefetched by no plan, just before their use",
+			 (double)unplanned / 1048576.0);
 	else
 		snprintf(why, size, "the cause is unknown, 'umadvise report' of a run log may tell");
 }

@@ -6,6 +6,8 @@
  *     turns      one thread gives work to both devices in turn
  *     threads    a thread for each device
  *     copy       as turns; after each step the first vector of each device is copied to the other one
+ *     managed    as turns; all vectors are managed memory, allocated for the first device; both devices read the same
+ *                vectors, and in each step the first device writes one that the second one reads
  */
 #include "run_must.h"
 
@@ -19,6 +21,7 @@
 #define STEP 1024 /* every so many elements are computed */
 
 static float *v[DEVICES][VECTORS], *other[DEVICES];
+static float *both[VECTORS / 2], *pass;
 
 __global__ void mix(float *y, const float *x, float a, int n)
 {
@@ -35,6 +38,27 @@ static void mix_host(void **args, const unsigned *, const unsigned *)
 
 	for (int i = 0; i < *(int *)args[3]; i += STEP)
 		y[i] = y[i] / 2 + x[i] * *(float *)args[2] + 1;
+}
+
+static float *allocate_managed(int d)
+{
+	float *p;
+
+	MUST(cudaMallocManaged((void **)&p, N * sizeof(float)));
+	for (int i = 0; i < N; i += STEP)
+		p[i] = (float)d;
+	return p;
+}
+
+static void open_managed(void)
+{
+	MUST(cudaSetDevice(0));
+	pass = allocate_managed(0);
+	for (int i = 0; i < VECTORS / 2; i++)
+		both[i] = allocate_managed(1);
+	for (int d = 0; d < DEVICES; d++)
+		for (int i = 0; i < VECTORS; i++)
+			v[d][i] = allocate_managed(d);
 }
 
 static void open(int d)
@@ -55,6 +79,19 @@ static void step(int d)
 	for (int i = 0; i < VECTORS; i++)
 		mix<<<N / 256, 256>>>(v[d][i], i ? v[d][i - 1] : other[d], 0.25f * (float)(d + 1), N);
 	MUST(cudaGetLastError());
+}
+
+static void step_managed(int d)
+{
+	MUST(cudaSetDevice(d));
+	if (d)
+		mix<<<N / 256, 256>>>(v[d][0], pass, 0.25f, N);
+	for (int i = 0; i < VECTORS; i++)
+		mix<<<N / 256, 256>>>(v[d][i], both[i % (VECTORS / 2)], 0.25f * (float)(d + 1), N);
+	if (!d)
+		mix<<<N / 256, 256>>>(pass, v[d][0], 0.25f, N);
+	MUST(cudaGetLastError());
+	MUST(cudaDeviceSynchronize());
 }
 
 static void steps(int d)
@@ -100,8 +137,11 @@ int main(int argc, char **argv)
 		std::printf("%d devices\n", count);
 		return 4;
 	}
-	for (int d = 0; d < DEVICES; d++)
-		open(d);
+	if (is("managed"))
+		open_managed();
+	else
+		for (int d = 0; d < DEVICES; d++)
+			open(d);
 	if (is("threads")) {
 		std::thread second(steps, 1);
 
@@ -110,7 +150,7 @@ int main(int argc, char **argv)
 	}
 	for (int k = 0; k < STEPS && !is("threads"); k++) {
 		for (int d = 0; d < DEVICES; d++)
-			step(d);
+			is("managed") ? step_managed(d) : step(d);
 		if (is("copy"))
 			exchange();
 	}

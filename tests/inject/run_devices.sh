@@ -11,6 +11,7 @@ build_shared devices "$top_srcdir/tests/inject/run_devices.cu"
 on_two() { # BUDGET COMMAND...
 	"$UMADVISE" dryrun --devices 2 --profile a100 --format json -o "$tmp/report" --budget "$1" -- "${@:2}"
 }
+device_ns() { sed -n 's/.*"device_ns": *\([0-9]*\).*/\1/p' "$tmp/report" | sort -n | tail -n 1; }
 hints() { sed -n 's/.*"hints": *\([0-9]*\).*/\1/p' "$tmp/report"; }
 
 is "$(dry 1GiB "$app" turns)" "1 devices" "one device is not enough for the program"
@@ -24,4 +25,16 @@ for mode in turns threads copy; do
 		"$mode: memory and launches of both devices are seen"
 	ok "$mode: both devices get hints" test "$(hints | grep -c '^[1-9][0-9][0-9]')" -ge 2
 done
+
+# --- memory of both devices ------------------------------------------------------------------------------------------
+
+for budget in 1GiB 128MiB 96MiB; do
+	want=$(on_two $budget "$app" managed)
+	alone=$(device_ns)
+	is "$(on_two $budget "$UMADVISE" run "$app" managed 2>"$tmp/err")" "$want" \
+		"managed memory of both devices, $budget each: the sums are the same"
+	ok "it takes less than four fifths of the time" test $((5 * $(device_ns))) -lt $((4 * alone))
+	like "$(cat "$tmp/err")" "100 % of 216 launches" "all launches are seen"
+done
+is "$(sed -n 's/.*"hints_refused": *\([0-9]*\).*/\1/p' "$tmp/report" | sort -u)" 0 "no hint is refused"
 tap_done

@@ -4,6 +4,8 @@
  *
  *     contexts_app turns      one thread: an operation on each device in its turn
  *     contexts_app threads    a thread for each device
+ *     contexts_app joint      as turns; all devices also read tensors of managed memory, and all update another one
+ *     contexts_app readers    as threads; all devices also read tensors of managed memory
  *     contexts_app mistakes   tensors of another device's context are named, freed, and declared dead
  *
  * Prints a line for each device: sum of what was computed, whether hints were issued, errors.
@@ -20,6 +22,7 @@
 #define DEVICES_MAX 16
 #define ITERATIONS 8
 #define TENSORS 20
+#define JOINT 4 /* tensors that all devices read; one more is updated by all */
 #define N (1u << 20) /* floats of a tensor */
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -31,6 +34,7 @@ static struct {
 	int (*cuDevicePrimaryCtxRetain)(void **context, int device);
 	int (*cuCtxSetCurrent)(void *context);
 	int (*cuCtxSynchronize)(void);
+	int (*cuMemAllocManaged)(float **at, size_t bytes, unsigned flags);
 	int (*cuStreamCreate)(void **stream, unsigned flags);
 	int (*cuModuleLoadData)(void **module, const void *image);
 	int (*cuModuleGetFunction)(void **function, void *module, const char *name);
@@ -44,6 +48,7 @@ static struct device {
 	float *t[TENSORS];
 } devices[DEVICES_MAX];
 static int n_devices;
+static float *joint[JOINT + 1]; /* NULL: none */
 
 static void must(int err, const char *what)
 {
@@ -80,6 +85,7 @@ static void start(void)
 	find(driver, "cuDevicePrimaryCtxRetain", &cu.cuDevicePrimaryCtxRetain);
 	find(driver, "cuCtxSetCurrent", &cu.cuCtxSetCurrent);
 	find(driver, "cuCtxSynchronize", &cu.cuCtxSynchronize);
+	find(driver, "cuMemAllocManaged", &cu.cuMemAllocManaged);
 	find(driver, "cuStreamCreate", &cu.cuStreamCreate);
 	find(driver, "cuModuleLoadData", &cu.cuModuleLoadData);
 	find(driver, "cuModuleGetFunction", &cu.cuModuleGetFunction);
@@ -103,6 +109,19 @@ static void open_device(struct device *d, int ordinal)
 	must(umadv_open(&d->adv, &o), "umadv_open");
 	for (int i = 0; i < TENSORS; i++)
 		must(umadv_alloc(d->adv, (void **)&d->t[i], N * sizeof(float), "t", UMADV_PARAM), "umadv_alloc");
+	for (int i = 0; i <= JOINT && joint[0]; i++)
+		must(umadv_adopt(d->adv, joint[i], N * sizeof(float), "joint", UMADV_PARAM), "umadv_adopt");
+}
+
+static void allocate_joint(void)
+{
+	must(cu.cuDevicePrimaryCtxRetain(&devices[0].context, 0), "cuDevicePrimaryCtxRetain");
+	must(cu.cuCtxSetCurrent(devices[0].context), "cuCtxSetCurrent");
+	for (int i = 0; i <= JOINT; i++) {
+		must(cu.cuMemAllocManaged(&joint[i], N * sizeof(float), 1), "cuMemAllocManaged");
+		for (unsigned k = 0; k < N; k += 1024)
+			joint[i][k] = (float)i;
+	}
 }
 
 static void begin(struct device *d)
@@ -111,15 +130,30 @@ static void begin(struct device *d)
 	must(umadv_iter(d->adv, NULL), "umadv_iter");
 }
 
-static void op(struct device *d, int i)
+static void add_to(struct device *d, float *x, float *y)
 {
-	float *x = d->t[i], *y = d->t[(i + 1) % TENSORS];
 	unsigned n = N;
 	void *args[] = {&x, &y, &n};
 
 	must(cu.cuCtxSetCurrent(d->context), "cuCtxSetCurrent");
 	must(umadv_op(d->adv, d->stream, "add", UMADV_USES(UMADV_READ(x), UMADV_UPDATE(y))), "umadv_op");
 	must(cu.cuLaunchKernel(d->function, N / 256, 1, 1, 256, 1, 1, 0, d->stream, args, NULL), "cuLaunchKernel");
+}
+
+static void op(struct device *d, int i)
+{
+	add_to(d, d->t[i], d->t[(i + 1) % TENSORS]);
+	if (joint[0])
+		add_to(d, joint[i % JOINT], d->t[i]);
+}
+
+/* All devices update one tensor, in their order. */
+static void update_joint(void)
+{
+	for (int k = 0; k < n_devices; k++) {
+		add_to(&devices[k], devices[k].t[0], joint[JOINT]);
+		must(cu.cuCtxSynchronize(), "cuCtxSynchronize");
+	}
 }
 
 static void clear(struct device *d)
@@ -181,6 +215,8 @@ static void turns(void)
 		for (int i = 0; i < TENSORS; i++)
 			for (int k = 0; k < n_devices; k++)
 				op(&devices[k], i);
+		if (joint[0])
+			update_joint();
 	}
 }
 
@@ -201,14 +237,20 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "turns";
 
 	start();
-	if (*how == 't' && how[1] == 'h')
+	if (*how == 'j' || *how == 'r')
+		allocate_joint();
+	if (*how == 'r' || (*how == 't' && how[1] == 'h'))
 		threads();
-	else if (*how == 't')
+	else if (*how == 't' || *how == 'j')
 		turns();
 	else
 		mistakes();
 	for (int i = 0; i < n_devices; i++)
 		show(&devices[i]);
+	if (joint[0]) {
+		must(umadv_host(devices[0].adv, "sum", UMADV_USES(UMADV_READ(joint[JOINT]))), "umadv_host");
+		printf("%.6g\n", (double)joint[JOINT][N - 1024]);
+	}
 	for (int i = 0; i < n_devices; i++) /* with the last device current */
 		umadv_close(devices[i].adv);
 	return 0;

@@ -64,6 +64,16 @@ for n in 2 4; do
 			"$how: no device faults, and each keeps its budget"
 	done
 done
+sum() { tr ' ' '\n' | awk '{ n += $1 } END { print n }'; }
+for how in joint readers; do
+	want=$(UMADVISE_DISABLE=1 json --devices 2 --budget 48MiB "$contexts" $how)
+	faults=$(figures faults | sum)
+	is "$(json --devices 2 --budget 48MiB "$contexts" $how)" "${want//no hints/hinted}" \
+		"$how: with memory that both devices use, results are the driver's"
+	ok "$how: there are less than a twentieth of its faults" test $((20 * $(figures faults | sum))) -lt "$faults"
+	is "$(json --devices 4 --budget 48MiB "$contexts" $how | sed -n '1,4p' | sort -u)" \
+		"$(head -n 1 <<<"${want//no hints/hinted}")" "$how: each of four devices computes the same"
+done
 is "$(figures hints_refused | tr -d ' 0')" "" "no hint names another device"
 is "$(dryrun --devices 2 --budget 48MiB "$contexts" mistakes 2>"$tmp/e")" "-22 -22 -22 -22
 $one
