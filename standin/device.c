@@ -189,6 +189,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		*value = model()->sm / 10;
 	else if (attribute == 76)
 		*value = model()->sm % 10;
+	else if (attribute == 134)
+		*value = um_standin_nodes() > 1 ? device % um_standin_nodes() : -1;
 	return UM_CUDA_OK;
 }
 

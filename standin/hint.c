@@ -18,11 +18,14 @@ static struct um_location old_location(int device)
 	return device == OLD_CPU ? um_on_host() : um_on_device(device);
 }
 
-static struct um_location plain(struct um_location to)
+/* All nodes of the host are one place. */
+static int plain(struct um_location *to)
 {
-	if (to.type == LOCATION_NUMA_CURRENT)
-		to.type = UM_LOC_HOST_NUMA;
-	return to;
+	if (to->type == UM_LOC_HOST_NUMA && (to->id < 0 || to->id >= um_standin_nodes()))
+		return UM_CUDA_INVALID_VALUE;
+	if (to->type == LOCATION_NUMA_CURRENT)
+		to->type = UM_LOC_HOST_NUMA;
+	return UM_CUDA_OK;
 }
 
 static int prefetch(uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream)
@@ -31,7 +34,8 @@ static int prefetch(uint64_t at, size_t bytes, struct um_location to, unsigned f
 	um_stream sim;
 	int err = um_stream_uncaptured(stream, &sim);
 
-	return err ? err : gpu->api->cudaMemPrefetchAsync(gpu, ptr(at), bytes, plain(to), flags, sim);
+	err = err ? err : plain(&to);
+	return err ? err : gpu->api->cudaMemPrefetchAsync(gpu, ptr(at), bytes, to, flags, sim);
 }
 
 UM_CALL(cuMemPrefetchAsync, uint64_t at, size_t bytes, int device, void *stream)
@@ -60,7 +64,8 @@ static int advise(uint64_t at, size_t bytes, int advice, struct um_location wher
 	um_standin_lock();
 	err = um_capture_unsafe();
 	um_standin_unlock();
-	return err ? err : gpu->api->cudaMemAdvise(gpu, ptr(at), bytes, advice, plain(where));
+	err = err ? err : plain(&where);
+	return err ? err : gpu->api->cudaMemAdvise(gpu, ptr(at), bytes, advice, where);
 }
 
 UM_CALL(cuMemAdvise, uint64_t at, size_t bytes, int advice, int device)

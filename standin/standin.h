@@ -33,6 +33,7 @@
  *     UMADVISE_DRYRUN_MEMORY    bytes of device memory (default: the profile's)
  *     UMADVISE_DRYRUN_DEVICES   number of devices (default 1)
  *     UMADVISE_DRYRUN_LINK      number of successive devices that share a link (default: the profile's)
+ *     UMADVISE_DRYRUN_NODES     number of NUMA nodes of the host (default 1)
  *     UMADVISE_DRYRUN_CUDA      driver version to imitate: 12.4 or 13.0 (default)
  *     UMADVISE_DRYRUN_OUT       file for the report (json); %p in it becomes the process id: report.h
  *     UMADVISE_DRYRUN_LOG       file for the event log
@@ -100,6 +101,9 @@ enum um_standin_error {
 
 /* The imitated driver version: known before cuInit. */
 int um_standin_version(void);
+
+/* Number of NUMA nodes of the host, over which the devices are spread. */
+int um_standin_nodes(void);
 
 /* The device that the thread's current call is about: that of its context, device 0 without one, or that of a stream or
  * an event that the call names. NULL before cuInit has succeeded. */

@@ -12,7 +12,10 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#define NODES_MOST 64
+
 static struct um_standin device[UM_SIM_DEVICES_MAX];
+static int nodes; /* of the host: set before the devices are open */
 static int opened; /* under lock: number of devices, once all of them are open */
 static _Thread_local struct um_standin *on; /* the device of a stream or an event; NULL: the context's */
 static pthread_mutex_t lock;
@@ -69,6 +72,11 @@ int um_standin_devices(void)
 	n = opened;
 	um_standin_unlock();
 	return n;
+}
+
+int um_standin_nodes(void)
+{
+	return nodes;
 }
 
 struct um_standin *um_standin_device(int ordinal)
@@ -185,9 +193,10 @@ static int open_locked(void)
 		fprintf(stderr, "umadvise: %s: %s\n", name ? name : "v100", diag.text);
 		return UM_CU_NO_DEVICE;
 	}
+	nodes = (int)number_get("UMADVISE_DRYRUN_NODES", secure_getenv("UMADVISE_DRYRUN_NODES"), 1, NODES_MOST);
 	together = number_get("UMADVISE_DRYRUN_LINK", secure_getenv("UMADVISE_DRYRUN_LINK"),
 			      (unsigned)profile.link_devices, UM_SIM_DEVICES_MAX);
-	if (!n || !together)
+	if (!n || !together || !nodes)
 		return UM_CU_NO_DEVICE;
 	if (memory && *memory)
 		options.capacity = strtoull(memory, NULL, 10);
