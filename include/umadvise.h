@@ -151,8 +151,13 @@ struct umadv_options {
 	int share; /* weight of this context among those of the user's processes that share the device, 1 to 1000;
 		      0: 1; UMADV_SHARE_OFF: it takes no part, and the others know nothing of it.
 		      UMADVISE_SHARE=off|WEIGHT */
+	int host_node; /* NUMA node of the host for evicted data, on a CUDA device. 0: the nearest to the device, where
+			  the host has memory on several; UMADV_HOST_NODE(n): node n; UMADV_HOST_NODE_OFF: any. Where
+			  the driver refuses the node, one log line says so, and it is any. UMADVISE_HOST_NODE=N|off */
 };
 
+#define UMADV_HOST_NODE_OFF (-1)
+#define UMADV_HOST_NODE(n) ((n) + 1)
 #define UMADV_HOST_MEMORY_NONE UINT64_MAX
 #define UMADV_HOST_MEMORY_DETECT (UINT64_MAX - 1)
 

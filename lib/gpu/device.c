@@ -52,6 +52,7 @@ static int open_device(struct um_device *d, const struct um_device_options *opti
 		return um_device_refuse(d, "this process was forked from one that used CUDA, or is exiting");
 	d->info.via = UM_VIA_DRIVER;
 	d->uvm = -1;
+	d->info.host = um_on_host();
 	err = um_driver_open(d);
 	if (err)
 		return err;
@@ -70,13 +71,13 @@ static int open_device(struct um_device *d, const struct um_device_options *opti
 	d->api.close = device_close;
 	um_device_table(d);
 	d->gpu.api = &d->api;
-	um_device_probe(d, !options->prefetches_evict);
+	um_device_probe(d, options);
 	return 0;
 }
 
 int um_device_open(struct um_gpu **out, const struct um_device_options *options, char *why, size_t size)
 {
-	static const struct um_device_options defaults = {UM_VIA_ANY, -1, 0, 0};
+	static const struct um_device_options defaults = {.via = UM_VIA_ANY, .ordinal = -1};
 	struct um_device *d = calloc(1, sizeof *d);
 	int err;
 

@@ -11,6 +11,8 @@
  * call has returned a sticky error, after a fork (in the child) and while the process exits, every call returns
  * UM_CUDA_LOST at once and calls no library.
  *
+ * Where the host has several NUMA nodes, hints to the host go to one of them (host_node), which is tried at opening.
+ *
  * Under the stand-in driver (standin_table.h) the table's announce, now and worker_* are the stand-in's, and time is
  * virtual.
  *
@@ -34,6 +36,8 @@ struct um_device_options {
 	int ordinal; /* -1: the current device of this thread, or 0 */
 	int real_threads; /* workers are real threads under the stand-in, too, as on a real device */
 	int prefetches_evict; /* um_gpu_api.evict is not looked for */
+	int host_node; /* for hints the host is node host_node - 1; 0: the device's, if there are several; -1: any */
+	const char *root; /* where sys is; NULL but for tests */
 };
 
 /* From now on UM_VIA_ANY means the driver: the shared runtime of this process calls a driver that is replaced. */
@@ -53,6 +57,8 @@ struct um_device_info {
 	int standin; /* the driver is the stand-in */
 	int sms; /* multiprocessors */
 	int cc_major, cc_minor;
+	struct um_location host; /* what the host is for hints: any node, or one */
+	int node_refused; /* the node that the driver refused, plus 1; 0: none */
 };
 void um_device_info(const struct um_gpu *gpu, struct um_device_info *out);
 

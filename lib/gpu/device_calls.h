@@ -25,7 +25,8 @@
 	X(MANAGED_MEMORY, 83)                                                                                          \
 	X(PAGEABLE_MEMORY_ACCESS, 88)                                                                                  \
 	X(CONCURRENT_MANAGED_ACCESS, 89)                                                                               \
-	X(PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 100)
+	X(PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 100)                                                           \
+	X(HOST_NUMA_ID, 134)
 
 #define UM_ATTRIBUTE_VALUE(name, number) UM_AT_##name = number,
 enum um_attribute { UM_ATTRIBUTES(UM_ATTRIBUTE_VALUE) };

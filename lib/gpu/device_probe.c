@@ -6,6 +6,7 @@
  * tried: it supports all that it has, and a trial would appear in its log.
  */
 #include "gpu/device_state.h"
+#include "gpu/host_node.h"
 #include "gpu/kernel_evict.h"
 
 #include <stdio.h>
@@ -34,25 +35,32 @@ static int first_unmanaged(struct um_device *d)
 	return -1;
 }
 
-static int try_discard(struct um_device *d)
+/* Tries something on managed memory, in order of a stream. */
+static int on_scratch(struct um_device *d, int (*try)(struct um_device *d, void *p, um_stream stream))
 {
 	struct um_gpu *gpu = &d->gpu;
-	size_t bytes = SCRATCH;
 	um_stream stream;
 	void *p;
 	int err = d->api.cudaStreamCreateWithFlags(gpu, &stream, UM_STREAM_NON_BLOCKING);
 
 	if (err)
 		return err;
-	err = d->api.cudaMallocManaged(gpu, &p, bytes, UM_ATTACH_GLOBAL);
+	err = d->api.cudaMallocManaged(gpu, &p, SCRATCH, UM_ATTACH_GLOBAL);
 	if (!err) {
-		err = d->api.cudaMemDiscardBatchAsync(gpu, &p, &bytes, 1, 0, stream);
+		err = try(d, p, stream);
 		if (!err)
 			err = d->api.cudaStreamSynchronize(gpu, stream);
 		d->api.cudaFree(gpu, p);
 	}
 	d->api.cudaStreamDestroy(gpu, stream);
 	return err;
+}
+
+static int try_discard(struct um_device *d, void *p, um_stream stream)
+{
+	size_t bytes = SCRATCH;
+
+	return d->api.cudaMemDiscardBatchAsync(&d->gpu, &p, &bytes, 1, 0, stream);
 }
 
 static void probe_discard(struct um_device *d)
@@ -68,21 +76,57 @@ static void probe_discard(struct um_device *d)
 		um_device_refuse(d, "no discards: the visible device %d has no concurrent managed access", blocker);
 		return;
 	}
-	err = d->standin ? UM_CUDA_OK : try_discard(d);
+	err = d->standin ? UM_CUDA_OK : on_scratch(d, try_discard);
 	if (err)
 		um_device_refuse(d, "no discards: this driver refuses them with CUDA error %d", err);
 	d->gpu.caps.discard = !err;
 	d->gpu.caps.prefetch_batch = d->api.cudaMemPrefetchBatchAsync != NULL;
 }
 
-static void probe_evict(struct um_device *d)
+static int try_evict(struct um_device *d, void *p, um_stream stream)
 {
-	void *p;
-
-	if (d->api.cudaMallocManaged(&d->gpu, &p, SCRATCH, UM_ATTACH_GLOBAL))
-		return;
+	(void)stream;
 	d->uvm = um_kernel_evict_open(UM_KERNEL_MODULE, p, SCRATCH);
-	d->api.cudaFree(&d->gpu, p);
+	return UM_CUDA_OK;
+}
+
+/* The node that hints to the host name, or -1. The stand-in's host is not this one. */
+static int find_node(struct um_device *d, const struct um_device_options *o)
+{
+	int node;
+
+	if (o->host_node)
+		return o->host_node - (o->host_node > 0);
+	if (d->cu.device_attribute(&node, UM_AT_HOST_NUMA_ID, d->device))
+		return -1;
+	return d->standin || um_host_node_matters(o->root ? o->root : "", node) ? node : -1;
+}
+
+/* What hints to the host make, by libcuda and past it. */
+static int try_node(struct um_device *d, void *p, um_stream stream)
+{
+	int err = d->api.cudaMemPrefetchAsync(&d->gpu, p, SCRATCH, um_on_host(), 0, stream);
+
+	if (!err)
+		err = d->api.cudaMemAdvise(&d->gpu, p, SCRATCH, UM_ADV_SET_PREFERRED, um_on_host());
+	if (!err && d->uvm >= 0)
+		err = um_kernel_evict(d->uvm, p, SCRATCH, um_device_node(d));
+	return err;
+}
+
+/* The forms of hints that name a node and the attribute both came with CUDA 12.2. */
+static void probe_node(struct um_device *d, const struct um_device_options *o)
+{
+	const struct um_calls *calls = d->info.via == UM_VIA_RUNTIME ? &d->runtime : &d->driver;
+	int node = calls->prefetch ? find_node(d, o) : -1;
+
+	if (node < 0)
+		return;
+	d->info.host = (struct um_location){UM_LOC_HOST_NUMA, node};
+	if (on_scratch(d, try_node)) {
+		d->info.node_refused = node + 1;
+		d->info.host = um_on_host();
+	}
 }
 
 static void set_capacity(struct um_device *d)
@@ -105,7 +149,7 @@ static void set_uuid(struct um_device *d)
 }
 
 /* The reasons are written from the least to the most important: the last one stays. */
-void um_device_probe(struct um_device *d, int kernel_evicts)
+void um_device_probe(struct um_device *d, const struct um_device_options *options)
 {
 	struct um_gpu_caps *caps = &d->gpu.caps;
 
@@ -126,10 +170,11 @@ void um_device_probe(struct um_device *d, int kernel_evicts)
 		return;
 	}
 	probe_discard(d);
-	if (kernel_evicts && !d->standin)
-		probe_evict(d);
+	if (!options->prefetches_evict && !d->standin)
+		on_scratch(d, try_evict);
 	if (d->uvm >= 0)
 		d->api.evict = um_device_evict;
+	probe_node(d, options);
 	if (caps->integrated)
 		um_device_refuse(d, "no hints: this GPU uses the host's memory, so nothing has to move");
 }

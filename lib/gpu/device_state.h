@@ -54,9 +54,14 @@ int um_driver_use(struct um_device *d, int ordinal); /* device and context; ordi
 void um_driver_leave(struct um_device *d); /* the context */
 int um_runtime_open(struct um_device *d, int asked); /* 0 also without a runtime, unless one was requested */
 
-void um_device_probe(struct um_device *d, int kernel_evicts); /* caps; looks for the kernel module if asked to */
+void um_device_probe(struct um_device *d, const struct um_device_options *options); /* caps, info.host, uvm */
 void um_device_table(struct um_device *d); /* fills api */
 int um_device_evict(struct um_gpu *gpu, const void *ptr, size_t bytes); /* of the table, with d->uvm */
+
+static inline int um_device_node(const struct um_device *d) /* of the host; -1: any */
+{
+	return d->info.host.type == UM_LOC_HOST_NUMA ? d->info.host.id : -1;
+}
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 

@@ -66,6 +66,12 @@ static int old_place(struct um_location at)
 	return at.type == UM_LOC_DEVICE ? at.id : -1;
 }
 
+/* The host is the node that was chosen. */
+static struct um_location place_of(const struct um_visit *v, struct um_location at)
+{
+	return at.type == UM_LOC_HOST ? v->device->info.host : at;
+}
+
 static int prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
 		    um_stream stream)
 {
@@ -74,7 +80,7 @@ static int prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um
 
 	if (err)
 		return err;
-	err = v.calls->prefetch ? v.calls->prefetch(ptr, bytes, to, flags, stream)
+	err = v.calls->prefetch ? v.calls->prefetch(ptr, bytes, place_of(&v, to), flags, stream)
 				: v.calls->prefetch_old(ptr, bytes, old_place(to), stream);
 	return um_visit_end(&v, err);
 }
@@ -83,7 +89,7 @@ int um_device_evict(struct um_gpu *gpu, const void *ptr, size_t bytes)
 {
 	struct um_device *d = um_device_of(gpu);
 
-	return um_device_gone(d) ? UM_CUDA_LOST : um_kernel_evict(d->uvm, ptr, bytes);
+	return um_device_gone(d) ? UM_CUDA_LOST : um_kernel_evict(d->uvm, ptr, bytes, um_device_node(d));
 }
 
 static int advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where)
@@ -93,6 +99,8 @@ static int advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice,
 
 	if (err)
 		return err;
+	if (advice == UM_ADV_SET_PREFERRED) /* other advice about the host must not name a node */
+		where = place_of(&v, where);
 	err = v.calls->advise ? v.calls->advise(ptr, bytes, advice, where)
 			      : v.calls->advise_old(ptr, bytes, advice, old_place(where));
 	return um_visit_end(&v, err);

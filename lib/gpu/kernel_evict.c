@@ -14,7 +14,6 @@
 
 #define MIGRATE 51ul /* UVM_MIGRATE */
 #define ASYNCHRONOUS 1u /* no wait for tools; mapping the pages for the CPU waits for their copy all the same */
-#define ANY_NODE (-1)
 #define STATUS_NO_MEMORY 0x51u /* NV_ERR_NO_MEMORY */
 
 /* UVM_MIGRATE_PARAMS */
@@ -33,10 +32,10 @@ struct request {
 static const unsigned char cpu[16] = {0xa6, 0x5e, 0x0f, 0x4e, 0xd7, 0xd4, 0x7b, 0xa2,
 				      0x50, 0x47, 0x41, 0x2c, 0x14, 0x2a, 0x77, 0x73};
 
-int um_kernel_evict(int fd, const void *ptr, size_t bytes)
+int um_kernel_evict(int fd, const void *ptr, size_t bytes, int node)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = (uint64_t)(uintptr_t)ptr & ~(page - 1);
-	struct request r = {.base = from, .flags = ASYNCHRONOUS, .node = ANY_NODE};
+	struct request r = {.base = from, .flags = ASYNCHRONOUS, .node = node};
 	int err;
 
 	r.bytes = (((uint64_t)(uintptr_t)ptr + bytes + page - 1) & ~(page - 1)) - from;
@@ -69,7 +68,7 @@ int um_kernel_evict_open(const char *device, void *ptr, size_t bytes)
 		if (!is_of(dirfd(fds), e->d_name, device))
 			continue;
 		found = fcntl(atoi(e->d_name), F_DUPFD_CLOEXEC, 3);
-		if (found >= 0 && um_kernel_evict(found, ptr, bytes)) {
+		if (found >= 0 && um_kernel_evict(found, ptr, bytes, UM_ANY_NODE)) {
 			close(found);
 			found = -1;
 		}

@@ -28,8 +28,12 @@
  * the managed memory [ptr, ptr + bytes), which goes to the host. -1: there is none. Start path. */
 int um_kernel_evict_open(const char *device, void *ptr, size_t bytes);
 
-/* Moves managed memory to the host, whole pages of the host; done when it returns. 0; UM_CUDA_NO_MEMORY: the host has
- * no memory; UM_CUDA_INVALID_VALUE: the memory is not managed, or the request failed. Costs 0.2 to 0.9 ms for 2 MiB. */
-int um_kernel_evict(int fd, const void *ptr, size_t bytes);
+#define UM_ANY_NODE (-1)
+
+/* Moves managed memory to a NUMA node of the host, or UM_ANY_NODE, whole pages of the host; done when it returns. Where
+ * the node is full the kernel module takes another one. 0; UM_CUDA_NO_MEMORY: the host has no memory;
+ * UM_CUDA_INVALID_VALUE: the memory is not managed, there is no such node, or the request failed. Costs 0.2 to 0.9 ms
+ * for 2 MiB. */
+int um_kernel_evict(int fd, const void *ptr, size_t bytes, int node);
 
 #endif

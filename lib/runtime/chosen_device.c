@@ -30,11 +30,25 @@ static int open_none(struct um_chosen_device *d, int managed, const char *why)
 	return 0;
 }
 
+static void log_node(const struct um_chosen_device *d, struct um_notices *notices)
+{
+	struct um_device_info info;
+
+	um_device_info(d->gpu, &info);
+	if (info.node_refused)
+		um_notices_log(notices, UMADV_LOG_WARN,
+			       "the driver refuses NUMA node %d: evicted data go to any node of the host",
+			       info.node_refused - 1);
+	else if (info.host.type == UM_LOC_HOST_NUMA)
+		um_notices_log(notices, UMADV_LOG_INFO, "evicted data go to NUMA node %d of the host", info.host.id);
+}
+
 /* The CUDA device of the process. */
-static int open_cuda(struct um_chosen_device *d, struct um_notices *notices)
+static int open_cuda(struct um_chosen_device *d, const struct umadv_options *o, struct um_notices *notices)
 {
 	struct um_device_options options = {.ordinal = -1,
-					    .prefetches_evict = um_variable_off("UMADVISE_KERNEL_EVICTIONS")};
+					    .prefetches_evict = um_variable_off("UMADVISE_KERNEL_EVICTIONS"),
+					    .host_node = o->host_node};
 	char why[160] = "";
 	int err = um_device_open(&d->gpu, &options, why, sizeof why);
 
@@ -45,6 +59,7 @@ static int open_cuda(struct um_chosen_device *d, struct um_notices *notices)
 	if (err)
 		return err;
 	d->cuda = 1;
+	log_node(d, notices);
 	if (*d->gpu->caps.why)
 		um_notices_log(notices, UMADV_LOG_WARN, "%s: %s", d->gpu->caps.name, d->gpu->caps.why);
 	return 0;
@@ -274,7 +289,7 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 	d->gpu = gpu;
 	d->simulated = gpu && gpu->caps.virtual_time && gpu->api->simulation;
 	if (!gpu && o->device == UMADV_DEVICE_AUTO)
-		err = open_cuda(d, notices);
+		err = open_cuda(d, o, notices);
 	else if (!gpu && o->device == UMADV_DEVICE_NONE)
 		err = open_none(d, 0, "the option device is none");
 	if (profile)

@@ -17,6 +17,7 @@
 #define PREFIX "UMADVISE_"
 #define DRYRUN PREFIX "DRYRUN_"
 #define SMALLEST_BUDGET (2u << 20)
+#define MOST_NODE 1023 /* of Linux */
 
 static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
@@ -154,15 +155,31 @@ static int parse_host_memory(const struct um_variable *v, const char *text, stru
 	return 0;
 }
 
-static int parse_ms(const struct um_variable *v, const char *text, struct umadv_options *o)
+/* A number up to `most`, and nothing else; otherwise -EINVAL. */
+static int parse_number(const char *text, int most)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
-	unsigned ms = (unsigned)n;
 
-	if (*text < '0' || *text > '9' || *end || n > 3600000)
-		return -EINVAL;
-	put(v, o, &ms, sizeof ms);
+	return *text < '0' || *text > '9' || *end || n > (unsigned long)most ? -EINVAL : (int)n;
+}
+
+static int parse_ms(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	int ms = parse_number(text, 3600000);
+
+	if (ms >= 0)
+		put(v, o, &ms, sizeof ms);
+	return ms < 0 ? ms : 0;
+}
+
+static int parse_host_node(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	int n = parse_number(text, MOST_NODE), node = n < 0 ? UMADV_HOST_NODE_OFF : UMADV_HOST_NODE(n);
+
+	if (n < 0 && strcmp(text, "off") != 0)
+		return n;
+	put(v, o, &node, sizeof node);
 	return 0;
 }
 
@@ -177,14 +194,12 @@ static int parse_on(const char *text, int *on)
 
 static int parse_share(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-	int share = (int)n, on = 1;
+	int share, on = 1;
 
 	if (!parse_on(text, &on))
 		share = on ? 1 : UMADV_SHARE_OFF;
-	else if (*text < '0' || *text > '9' || *end || n > UM_ARBITER_WEIGHT_MOST)
-		return -EINVAL;
+	else if ((share = parse_number(text, UM_ARBITER_WEIGHT_MOST)) < 0)
+		return share;
 	put(v, o, &share, sizeof share);
 	return 0;
 }
@@ -203,6 +218,8 @@ const struct um_variable um_variables[] = {
 	 AT(budget), parse_budget, NULL, 0, NULL},
 	{"UMADVISE_HOST_MEMORY", SIZE ", detect or none", "detect on a CUDA device, otherwise none",
 	 "maximum of host memory for evicted data", AT(host_memory), parse_host_memory, NULL, 0, NULL},
+	{"UMADVISE_HOST_NODE", "off, or the number of a NUMA node", "the device's, if the host has several",
+	 "NUMA node for evicted data", AT(host_node), parse_host_node, NULL, 0, NULL},
 	{"UMADVISE_STRATEGY", "lookahead, on-demand, prefetch-on-use or another of umadvise(7)", "lookahead",
 	 "policy that chooses the hints", AT(strategy), parse_strategy, NULL, 0, NULL},
 	{"UMADVISE_PROFILE", "the name of a built-in device profile, or a file", "by the device's name",

@@ -12,6 +12,8 @@
 /* Found by name, never declared. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
+#define HOST_NUMA 3
+
 struct location {
 	int type, id;
 };
@@ -66,7 +68,7 @@ API int cudaPeekAtLastError(void)
 	} while (0)
 #define CALL(rt, cu, value) RETURN(#cu, 1, value)
 
-static struct fake fake = {.version = 13000, .devices = 1};
+static struct fake fake = {.version = 13000, .devices = 1, .nodes = 1};
 static __thread struct fake_thread thread;
 
 API struct fake *fake_state(void)
@@ -132,7 +134,7 @@ static int hint(int type, int id, unsigned flags, void *stream)
 	f->id = id;
 	f->flags = flags;
 	f->stream = stream;
-	return 0;
+	return type == HOST_NUMA && (id < 0 || id >= f->nodes) ? 1 : 0;
 }
 
 static int captures(void *stream, int *status)

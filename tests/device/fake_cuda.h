@@ -21,6 +21,7 @@ struct fake {
 	int init_error;
 	int devices;
 	int attributes[FAKE_DEVICES][FAKE_ATTRIBUTES];
+	int nodes; /* of the host; hints to others are refused */
 	const char *missing; /* a driver function that is not there */
 	const char *fails; /* a function that fails, by its name in its library */
 	int code; /* with this */
@@ -31,7 +32,7 @@ struct fake {
 	int calls; /* of any function but cuGetProcAddress, both libraries */
 	char last[64]; /* the last one's name */
 	char log[4096]; /* " name name" of those that are not for the context, the error or the mode */
-	int type, id; /* the last hint's location; in the old form type is -1 */
+	int type, id; /* the last hint's location, also of a refused one; in the old form type is -1 */
 	unsigned flags;
 	void *stream;
 	int retained[FAKE_DEVICES], pushes;

@@ -4,7 +4,7 @@
  */
 #include "gpu/kernel_evict.h"
 
-#include "gpu/gpu.h"
+#include "gpu/device_state.h"
 #include "tap.h"
 
 #include <dirent.h>
@@ -108,7 +108,7 @@ static void test_request(void)
 	const char *at = (const char *)(16 * PAGE + 100);
 
 	begin(0);
-	is_int(um_kernel_evict(5, at, 2 * PAGE), UM_CUDA_OK, "a request succeeds");
+	is_int(um_kernel_evict(5, at, 2 * PAGE, UM_ANY_NODE), UM_CUDA_OK, "a request succeeds");
 	is_u64(module.number, 51, "it is a migration");
 	is_int(module.fd, 5, "on the given descriptor");
 	is_u64(field(BASE, 8), 16 * PAGE, "from the first byte's page");
@@ -117,18 +117,37 @@ static void test_request(void)
 	is_u64(field(FLAGS, 4), 1, "without a wait for tools");
 	is_u64(field(SEMAPHORE, 8), 0, "and without a semaphore");
 	is_int((int32_t)field(NODE, 4), -1, "to memory of any node");
+	is_int(um_kernel_evict(5, at, PAGE, 3), UM_CUDA_OK, "a request to a node succeeds");
+	is_int((int32_t)field(NODE, 4), 3, "it names the node");
 	module.status = NO_MEMORY;
-	is_int(um_kernel_evict(5, at, PAGE), UM_CUDA_NO_MEMORY, "a host without memory is reported");
+	is_int(um_kernel_evict(5, at, PAGE, UM_ANY_NODE), UM_CUDA_NO_MEMORY, "a host without memory is reported");
 	module.status = 30;
-	is_int(um_kernel_evict(5, at, PAGE), UM_CUDA_INVALID_VALUE, "memory that is not managed is reported");
+	is_int(um_kernel_evict(5, at, PAGE, UM_ANY_NODE), UM_CUDA_INVALID_VALUE,
+	       "memory that is not managed is reported");
 	begin(0);
 	module.err = EINTR;
-	is_int(um_kernel_evict(5, at, PAGE), UM_CUDA_OK, "a request that a signal interrupts is made again");
+	is_int(um_kernel_evict(5, at, PAGE, UM_ANY_NODE), UM_CUDA_OK,
+	       "a request that a signal interrupts is made again");
 	is_u64(module.calls, 2, "it is made once more");
 	module.err = ENOMEM;
-	is_int(um_kernel_evict(5, at, PAGE), UM_CUDA_NO_MEMORY, "a kernel without memory is reported");
+	is_int(um_kernel_evict(5, at, PAGE, UM_ANY_NODE), UM_CUDA_NO_MEMORY, "a kernel without memory is reported");
 	module.err = ENOTTY;
-	is_int(um_kernel_evict(5, at, PAGE), UM_CUDA_INVALID_VALUE, "a kernel module without that request is reported");
+	is_int(um_kernel_evict(5, at, PAGE, UM_ANY_NODE), UM_CUDA_INVALID_VALUE,
+	       "a kernel module without that request is reported");
+}
+
+/* The table's entry, of a device that has nothing else. */
+static void test_table(void)
+{
+	struct um_device d = {.uvm = 5, .info.host = {UM_LOC_HOST, 0}};
+	char memory[64] = {0};
+
+	begin(0);
+	is_int(um_device_evict(&d.gpu, memory, sizeof memory), UM_CUDA_OK, "a device evicts");
+	is_int((int32_t)field(NODE, 4), -1, "without a node its data go to any");
+	d.info.host = (struct um_location){UM_LOC_HOST_NUMA, 1};
+	um_device_evict(&d.gpu, memory, sizeof memory);
+	is_int((int32_t)field(NODE, 4), 1, "with a node they go there");
 }
 
 int main(void)
@@ -141,6 +160,7 @@ int main(void)
 	close(fd);
 	test_open(device, memory);
 	test_request();
+	test_table();
 	unlink(device);
 	return tap_done();
 }

@@ -78,7 +78,7 @@ static void *evicter_run(void *arg)
 		for (int b = e->i; e->i < active && b < blocks; b += active) {
 			char *at = managed + (size_t)b * BLOCK;
 
-			good(with == REQUEST ? um_kernel_evict(module_fd, at, BLOCK)
+			good(with == REQUEST ? um_kernel_evict(module_fd, at, BLOCK, UM_ANY_NODE)
 					     : move(at, BLOCK, false, with == PRIMARY ? e->primary : e->own),
 			     names[with]);
 		}

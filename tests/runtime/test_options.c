@@ -83,6 +83,8 @@ static void refused(void)
 		{"UMADVISE_BUDGET", "12 apples", "a number of bytes"},
 		{"UMADVISE_BUDGET", "4096", "2 MiB at least"},
 		{"UMADVISE_HOST_MEMORY", "half", "detect or none"},
+		{"UMADVISE_HOST_NODE", "on", "off, or the number of a NUMA node"},
+		{"UMADVISE_HOST_NODE", "1024", "off, or the number of a NUMA node"},
 		{"UMADVISE_STRATEGY", "belady", "lookahead, on-demand"},
 		{"UMADVISE_STRATEGY", "vdnn", "lookahead, on-demand"},
 		{"UMADVISE_PROFILE", "nonesuch", "built-in device profile"},
@@ -130,6 +132,7 @@ static void accepted(void)
 	setenv("UMADVISE_DEVICE", "none", 1);
 	setenv("UMADVISE_BUDGET", "3 MiB", 1);
 	setenv("UMADVISE_HOST_MEMORY", "1GiB", 1);
+	setenv("UMADVISE_HOST_NODE", "0", 1);
 	setenv("UMADVISE_STRATEGY", "autoswap", 1);
 	setenv("UMADVISE_PROFILE", "a100", 1);
 	setenv("UMADVISE_RUN_LOG_SIZE", "1GiB", 1);
@@ -146,6 +149,11 @@ static void accepted(void)
 	is_int(o.device, UMADV_DEVICE_NONE, "UMADVISE_DEVICE sets the device");
 	is_u64(o.budget, 3u << 20, "UMADVISE_BUDGET sets the budget");
 	is_u64(o.host_memory, 1u << 30, "UMADVISE_HOST_MEMORY sets the limit of host memory");
+	is_int(o.host_node, UMADV_HOST_NODE(0), "UMADVISE_HOST_NODE sets the node of evicted data");
+	setenv("UMADVISE_HOST_NODE", "off", 1);
+	umadv_options_init(&o);
+	is_int(o.host_node, UMADV_HOST_NODE_OFF, "UMADVISE_HOST_NODE=off: evicted data have no node");
+	unsetenv("UMADVISE_HOST_NODE");
 	is_str(o.strategy, "autoswap", "UMADVISE_STRATEGY sets the strategy");
 	is_str(o.profile, "a100", "UMADVISE_PROFILE sets the profile");
 	is_u64(o.run_log_bytes, 1u << 30, "UMADVISE_RUN_LOG_SIZE sets the size of the report");

@@ -82,6 +82,25 @@ is "$(sed 's/0x[0-9a-f]*/P/' "$tmp/e")" \
 	"umadvise: op 'wrong' uses P, which is memory of another context, on device 1: the op is refused; an op names \
 tensors of its own context" "one line says so"
 
+# The log is enough: the stand-in's nodes are one place.
+nodes() { # VARIABLE=VALUE...: the lines about nodes of two contexts
+	env UMADVISE_LOG=info "$@" "$UMADVISE" dryrun -o "$tmp/r" --format json --devices 2 --budget 48MiB \
+		"$contexts" turns 2>&1 >"$tmp/o" | sed -n 's/^umadvise: \(.*NUMA node\)/\1/p'
+}
+is "$(nodes UMADVISE_DRYRUN_NODES=2)" "evicted data go to NUMA node 0 of the host
+evicted data go to NUMA node 1 of the host" "evicted data of each device go to its node of the host"
+is "$(cat "$tmp/o") $(figures hints_refused)" "$one
+$one 0 0" "no hint to a node is refused, and results are the same"
+is "$(nodes UMADVISE_DRYRUN_NODES=1)" "" "a host with one node has no node to choose"
+is "$(nodes UMADVISE_DRYRUN_NODES=2 UMADVISE_HOST_NODE=off)" "" "UMADVISE_HOST_NODE=off chooses no node"
+is "$(nodes UMADVISE_DRYRUN_NODES=2 UMADVISE_HOST_NODE=1 | sort -u)" "evicted data go to NUMA node 1 of the host" \
+	"UMADVISE_HOST_NODE=1 chooses node 1 for all devices"
+is "$(nodes UMADVISE_DRYRUN_NODES=2 UMADVISE_HOST_NODE=2 | sort -u)" \
+	"the driver refuses NUMA node 2: evicted data go to any node of the host" \
+	"one line names a node that is refused"
+is "$(cat "$tmp/o") $(figures hints_refused)" "$one
+$one 0 0" "no hint after that is refused, and results are the same"
+
 # With a sanitizer the preloaded library comes before the sanitizer's.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 plain=$(dryrun --devices 2 "$app" steps 8)
