@@ -195,6 +195,8 @@ static void cgroups(void)
 	put("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
 	is_limit(8192000, "MemAvailable of /proc/meminfo", "without cgroups");
 	put("proc/self/cgroup", "0::/job/step\n");
+	put("proc/self/mountinfo", "25 1 0:22 / /proc rw,relatime shared:5 - proc proc rw\n"
+				   "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
 	put("sys/fs/cgroup/job/step/memory.max", "max\n");
 	is_limit(8192000, "MemAvailable of /proc/meminfo", "a cgroup without a limit");
 	put("sys/fs/cgroup/job/memory.max", "5000000\n");
@@ -205,7 +207,19 @@ static void cgroups(void)
 	put("sys/fs/cgroup/job/step/memory.max", "1000\n");
 	put("sys/fs/cgroup/job/step/memory.current", "1200\n");
 	is_limit(0, "memory.max of cgroup /job/step", "a limit that is reached");
-	put("proc/self/cgroup", "11:cpu,memory:/box\n3:freezer:/other\n");
+	put("proc/self/mountinfo", "30 23 0:26 /job /mnt/groups rw - cgroup2 none rw\n");
+	put("mnt/groups/memory.max", "900000\n");
+	put("mnt/groups/memory.current", "100000\n");
+	is_limit(800000, "memory.max of cgroup /", "a mount elsewhere that shows a part of the cgroups");
+	put("mnt/groups/step/memory.max", "700000\n");
+	is_limit(700000, "memory.max of cgroup /step", "a cgroup below the top of a mount");
+	put("proc/self/cgroup", "0::/jobs/step\n");
+	is_limit(800000, "memory.max of cgroup /", "a cgroup that the mount does not show, but for its name's begin");
+	put("proc/self/cgroup", "11:cpu,memory:/box\n3:freezer:/other\n0::/\n");
+	put("proc/self/mountinfo", "31 23 0:27 / /sys/fs/cgroup ro - tmpfs tmpfs ro,mode=755\n"
+				   "32 31 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+				   "33 31 0:29 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"
+				   "34 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,cpu,memory\n");
 	put("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "4000000\n");
 	put("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "1000000\n");
 	put("sys/fs/cgroup/memory/box/memory.stat", "inactive_file 7\ntotal_inactive_file 1000\n");
@@ -214,6 +228,8 @@ static void cgroups(void)
 	is_limit(8192000, "MemAvailable of /proc/meminfo", "version 1 without a limit");
 	put("sys/fs/cgroup/memory/memory.limit_in_bytes", "2000\n");
 	is_limit(2000, "memory.limit_in_bytes of cgroup /", "the root of a container");
+	put("sys/fs/cgroup/unified/memory.max", "1500\n");
+	is_limit(1500, "memory.max of cgroup /", "version 2 beside version 1");
 	remove_root();
 }
 
