@@ -218,6 +218,7 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 			it->gpu_end = a->end;
 		it->has_gpu = 1;
 	}
+	um_report_on_collective(r, process, k.iteration, a);
 	if (a->kind == UM_ACT_COPY)
 		r->copies[a->dir] += a->bytes;
 	if (a->kind != UM_ACT_KERNEL)
@@ -292,6 +293,7 @@ int um_report_settle(struct um_report *r)
 {
 	int err = 0;
 
+	um_report_collectives_end(r);
 	for (size_t i = 0; i < r->lanes.n && !err; i++) {
 		err = settle(r, &r->lanes.at[i], UM_REPORT_NONE);
 		if (!err)

@@ -220,6 +220,7 @@ static void sum_steady(const struct um_report *r, struct um_report_process *p)
 {
 	p->steady = p->steady_ns = 0;
 	memset(&p->work, 0, sizeof p->work);
+	memset(&p->collectives, 0, sizeof p->collectives);
 	for (size_t i = 0; i < p->iterations.n; i++) {
 		const struct um_report_iteration *it = &r->iterations.at[p->iterations.at[i]];
 
@@ -228,15 +229,22 @@ static void sum_steady(const struct um_report *r, struct um_report_process *p)
 		p->steady++;
 		p->steady_ns += it->ns;
 		um_report_work_add(&p->work, &it->sums.work);
+		um_report_collectives_add(&p->collectives, &it->collectives);
 	}
+}
+
+static double pace(const struct um_report *r, uint32_t process)
+{
+	const struct um_report_process *p = &r->processes.at[process];
+
+	return (double)(p->steady_ns - (r->by_own ? p->collectives.alone_ns : 0)) / (double)p->steady;
 }
 
 static int by_pace(const void *a, const void *b, void *user)
 {
 	const struct um_report *r = user;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	double p = (double)r->processes.at[x].steady_ns / (double)r->processes.at[x].steady;
-	double q = (double)r->processes.at[y].steady_ns / (double)r->processes.at[y].steady;
+	double p = pace(r, x), q = pace(r, y);
 
 	return p != q ? (p < q) - (p > q) : x < y ? -1 : x > y;
 }
@@ -244,10 +252,16 @@ static int by_pace(const void *a, const void *b, void *user)
 static int order_by_pace(struct um_report *r)
 {
 	um_vec_clear(&r->by_pace);
+	r->by_own = 1;
 	for (uint32_t i = 0; i < r->processes.n; i++) {
-		sum_steady(r, &r->processes.at[i]);
-		if (r->processes.at[i].steady && um_vec_push(&r->by_pace, i))
+		struct um_report_process *p = &r->processes.at[i];
+
+		sum_steady(r, p);
+		if (!p->steady)
+			continue;
+		if (um_vec_push(&r->by_pace, i))
 			return -ENOMEM;
+		r->by_own &= p->collectives.ns > 0;
 	}
 	if (r->by_pace.n)
 		qsort_r(r->by_pace.at, r->by_pace.n, sizeof *r->by_pace.at, by_pace, r);

@@ -25,8 +25,10 @@ static uint32_t process_found(struct um_report *r, uint64_t process)
 static uint32_t process_of(struct um_report *r, uint64_t process)
 {
 	const struct um_iteration_spans *f = r->o.found;
-	struct um_report_process fresh = {
-		.process = process, .file = r->file, .found = f ? um_iteration_spans_of(f, process) : NULL};
+	struct um_report_process fresh = {.process = process,
+					  .file = r->file,
+					  .sweep = {INT64_MIN, INT64_MIN, INT64_MIN, UM_REPORT_NONE},
+					  .found = f ? um_iteration_spans_of(f, process) : NULL};
 	uint32_t row = process_found(r, process);
 
 	if (row != UM_REPORT_NONE)

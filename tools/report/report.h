@@ -59,6 +59,12 @@ struct um_report_op {
 	struct um_report_work work;
 };
 
+/* Kernels of collectives (model/collective.h). */
+struct um_report_collectives {
+	uint64_t ns; /* their times added up; also in um_report_work */
+	uint64_t alone_ns; /* time in which nothing else of the process ran */
+};
+
 enum um_report_mark {
 	UM_MARK_NONE,
 	UM_MARK_COLD, /* odd and slow, like all previous ones */
@@ -77,6 +83,7 @@ struct um_report_iteration {
 	uint64_t ns; /* compared time: on the GPU; without work there, on the CPU */
 	enum um_report_mark mark;
 	struct um_report_sums sums;
+	struct um_report_collectives collectives;
 };
 
 struct um_report_cell { /* an op in an iteration */
@@ -87,6 +94,12 @@ struct um_report_cell { /* an op in an iteration */
 struct um_report_range { /* NVTX names, with final numbers written as '*' */
 	char *name, *domain; /* domain NULL: the default one */
 	uint64_t n, ns, unfinished;
+};
+
+/* Work of a process on all devices that began until `at`. */
+struct um_report_sweep {
+	int64_t at, work_end, collective_end; /* the latest ends, of collectives and of other work */
+	uint32_t iteration; /* of the collective that ends last */
 };
 
 struct um_report_process {
@@ -100,6 +113,8 @@ struct um_report_process {
 	/* Of its finished iterations that are not cold: their number, and sums. */
 	uint64_t steady, steady_ns;
 	struct um_report_work work;
+	struct um_report_collectives collectives;
+	struct um_report_sweep sweep;
 	uint64_t managed_bytes, managed_peak_bytes, managed_allocs;
 	unsigned file; /* of files that were fed one after the other, from 0 */
 };
@@ -139,6 +154,7 @@ struct um_report {
 	UM_VEC(struct um_report_process) processes;
 	UM_VEC(struct um_report_lane) lanes;
 	UM_VEC(uint32_t) by_pace; /* rows of processes with such iterations, the slowest first; likewise */
+	int by_own; /* all of these have collectives: compared by the time of an iteration without `alone_ns` */
 	UM_VEC(uint32_t) by_cost; /* rows of ops, the most expensive first; after um_report_finish */
 	struct um_index op_index, cell_index, range_index;
 	struct um_report_tensors tensors;

@@ -61,6 +61,10 @@ int um_report_site_settle(struct um_report *r, const struct um_report_lane *l, u
 /* driver_counters.c: a migration or faults with `records`. 0 or -ENOMEM */
 int um_report_on_counted(struct um_report *r, uint32_t process, const struct um_activity *a);
 
+/* collectives.c: a kernel, copy or fill; after the last activity of a file. */
+void um_report_on_collective(struct um_report *r, uint32_t process, uint32_t iteration, const struct um_activity *a);
+void um_report_collectives_end(struct um_report *r);
+
 /* work.c */
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_activity *a);
@@ -77,6 +81,12 @@ static inline struct um_report_iteration *um_report_last_of(const struct um_repo
 static inline struct um_report_sums *um_report_sums_of(struct um_report *r, uint32_t iteration)
 {
 	return iteration == UM_REPORT_NONE ? &r->outside : &r->iterations.at[iteration].sums;
+}
+
+static inline void um_report_collectives_add(struct um_report_collectives *to, const struct um_report_collectives *c)
+{
+	to->ns += c->ns;
+	to->alone_ns += c->alone_ns;
 }
 
 static inline void um_report_work_add(struct um_report_work *to, const struct um_report_work *w)

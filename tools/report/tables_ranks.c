@@ -2,7 +2,8 @@
  *
  * tables_ranks.c - processes of one run compared: how much slower each is than the fastest, and why
  *
- * Figures are means over the finished iterations of a process, without those of its cold start.
+ * Figures are means over the finished iterations of a process, without those of its cold start. Processes that wait for
+ * each other in collectives take equally long: they are compared by their own time, without what only collectives took.
  */
 #include "report/tables_rows.h"
 
@@ -56,9 +57,32 @@ static struct um_value iteration(const struct um_table_row *row)
 	return um_table_number(mean_ns(row->process));
 }
 
+static uint64_t own_ns(const struct um_report_process *p)
+{
+	return mean(p, p->steady_ns - p->collectives.alone_ns);
+}
+
+/* Compared time. */
+static uint64_t pace_ns(const struct um_table_row *row, const struct um_report_process *p)
+{
+	return row->f->report->by_own ? own_ns(p) : mean_ns(p);
+}
+
+static struct um_value own(const struct um_table_row *row)
+{
+	return row->process->collectives.ns ? um_table_number(own_ns(row->process)) : um_table_none();
+}
+
+static struct um_value collectives(const struct um_table_row *row)
+{
+	const struct um_report_process *p = row->process;
+
+	return p->collectives.ns ? um_table_number(mean(p, p->collectives.alone_ns)) : um_table_none();
+}
+
 static uint64_t slower_by(const struct um_table_row *row)
 {
-	return mean_ns(row->process) - mean_ns(fastest(row));
+	return pace_ns(row, row->process) - pace_ns(row, fastest(row));
 }
 
 static struct um_value slower(const struct um_table_row *row)
@@ -73,13 +97,13 @@ static struct um_value above_mean(const struct um_table_row *row)
 	double all = 0;
 
 	for (size_t i = 0; i < r->by_pace.n; i++)
-		all += (double)mean_ns(&r->processes.at[r->by_pace.at[i]]);
-	return (struct um_value){.number = (int64_t)((double)mean_ns(row->process) - all / (double)r->by_pace.n)};
+		all += (double)pace_ns(row, &r->processes.at[r->by_pace.at[i]]);
+	return (struct um_value){.number = (int64_t)((double)pace_ns(row, row->process) - all / (double)r->by_pace.n)};
 }
 
 static struct um_value percent(const struct um_table_row *row)
 {
-	uint64_t least = mean_ns(fastest(row));
+	uint64_t least = pace_ns(row, fastest(row));
 
 	return least ? um_table_number((uint64_t)(100 * (double)slower_by(row) / (double)least + 0.5))
 		     : um_table_none();
@@ -116,10 +140,15 @@ static uint64_t above(uint64_t all, uint64_t part)
 	return all > part ? all - part : 0;
 }
 
+static uint64_t computing_ns(const struct um_report_process *p)
+{
+	return mean(p, p->work.ns - p->collectives.ns);
+}
+
 /* Time in which no kernel ran: waits for other ranks, for prefetches, for the CPU. */
 static uint64_t idle_ns(const struct um_report_process *p)
 {
-	return above(mean_ns(p), mean(p, p->work.ns));
+	return above(own_ns(p), computing_ns(p));
 }
 
 static struct um_value between(const struct um_table_row *row)
@@ -170,8 +199,8 @@ static const char *by_kernels(const struct um_report_process *p, const struct um
 	uint64_t wait = mean(p, p->work.wait_ns), least_wait = mean(q, q->work.wait_ns);
 	const struct part parts[] = {
 		{"page faults", above(mean(p, p->work.fault_ns), mean(q, q->work.fault_ns))},
-		{"longer kernels", above(above(mean(p, p->work.ns), mean(p, p->work.fault_ns)),
-					 above(mean(q, q->work.ns), mean(q, q->work.fault_ns)))},
+		{"longer kernels", above(above(computing_ns(p), mean(p, p->work.fault_ns)),
+					 above(computing_ns(q), mean(q, q->work.fault_ns)))},
 		{"waits for prefetches", above(wait, least_wait)},
 		{"waits between kernels", above(above(idle_ns(p), wait), above(idle_ns(q), least_wait))},
 	};
@@ -208,6 +237,8 @@ static const struct um_column columns[] = {
 	PID_COLUMN("pid"),
 	{"iterations", "iterations", UM_COLUMN_COUNT, 0, MEMBER(struct um_report_process, steady)},
 	{"iteration_ns", "iteration", UM_COLUMN_NS, .value = iteration},
+	{"collective_ns", "in collectives", UM_COLUMN_NS, .value = collectives},
+	{"own_ns", "own", UM_COLUMN_NS, .value = own},
 	{"slower_ns", "slower", UM_COLUMN_NS, .value = slower},
 	{"above_mean_ns", "above mean", UM_COLUMN_NS, .value = above_mean},
 	{"slower_percent", "%", UM_COLUMN_COUNT, .value = percent},
@@ -235,5 +266,7 @@ static void find(struct um_table_row *row)
 }
 
 const struct um_table um_table_ranks = {
-	TABLE("ranks", "processes compared by the mean time of an iteration, the slowest first", columns),
+	TABLE("ranks",
+	      "processes compared by the mean time of an iteration, its own if all have collectives, the slowest first",
+	      columns),
 	.count = count, .find = find};
