@@ -360,6 +360,9 @@ struct umadv_op_info {
 	const void *const *relaunch_outs;
 	size_t n_relaunch_outs;
 	char phase; /* 'f' forward, 'b' backward, 'o' optimizer */
+	char collective; /* 1: the op runs until other processes have joined it (an all-reduce of NCCL), so that its
+			    time is not the device's own. The same in each iteration. It is not launched again. An op
+			    named as a kernel of NCCL, ncclDevKernel_..., is a collective without this */
 };
 
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);

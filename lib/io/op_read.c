@@ -270,6 +270,7 @@ int um_op_line_read(struct um_op_line *op, const struct um_json *j, const struct
 
 	op->cost = (struct um_cost){0};
 	op->stream = 0;
+	op->collective = 0;
 	if (!rc)
 		rc = read_uses(op, j, names);
 	if (!rc)
@@ -288,5 +289,7 @@ int um_op_line_read(struct um_op_line *op, const struct um_json *j, const struct
 		rc = um_json_u64(j, "ns", UM_JSON_MAY, 0, INT64_MAX, &op->cost.ns);
 	if (!rc)
 		rc = um_json_i32(j, "stream", UM_JSON_MAY, 0, INT32_MAX, &op->stream);
+	if (!rc)
+		rc = um_json_bool(j, "collective", &op->collective);
 	return rc;
 }

@@ -30,6 +30,7 @@ struct um_op_line {
 	int32_t stream;
 	int relaunchable;
 	char phase;
+	int collective;
 	struct um_id_map seen; /* private: id -> how it is used */
 	UM_VEC(uint32_t) table; /* private: uses by range, index + 1 */
 };

@@ -145,6 +145,7 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 		.cost = op->cost,
 		.stream = op->stream,
 		.phase = op->phase,
+		.collective = (uint8_t)op->collective,
 		.relaunchable = (uint8_t)op->relaunchable,
 		.first_relaunch = (uint32_t)sched->relaunch.n,
 		.n_relaunch = (uint32_t)op->relaunch.n,

@@ -197,7 +197,7 @@ static int write_op(struct writer *w, const struct um_sched_op *op, size_t numbe
 	}
 	if (op->stream == UM_STREAM_CPU)
 		um_out_str(w->out, ",\"host\":true");
-	um_launch_write(w->out, op->stream == UM_STREAM_CPU ? 0 : op->stream, op->phase);
+	um_launch_write(w->out, op->stream, op->phase, op->collective);
 	if (op->hash)
 		key_hex(w->out, ",\"hash\":", op->hash);
 	um_out_str(w->out, "}\n");

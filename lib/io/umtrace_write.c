@@ -81,7 +81,7 @@ static int write_op(struct writer *w, const struct um_event *ev)
 	um_cost_write(w->out, &op->cost);
 	write_relaunch(w->out, op);
 	um_ws_write(w->out, op->ws, op->n_ws);
-	um_launch_write(w->out, op->stream == UM_STREAM_CPU ? 0 : op->stream, op->phase);
+	um_launch_write(w->out, op->stream, op->phase, um_op_is_collective(op));
 	um_out_str(w->out, "}\n");
 	return 0;
 }

@@ -101,11 +101,13 @@ void um_cost_write(struct um_out *o, const struct um_cost *cost)
 	}
 }
 
-void um_launch_write(struct um_out *o, int32_t stream, char phase)
+void um_launch_write(struct um_out *o, int32_t stream, char phase, int collective)
 {
 	char text[] = "x";
 
-	if (stream) {
+	if (collective)
+		um_out_str(o, ",\"collective\":true");
+	if (stream && stream != UM_STREAM_CPU) {
 		um_out_str(o, ",\"stream\":");
 		um_out_i64(o, stream);
 	}

@@ -26,6 +26,6 @@ void um_range_write(struct um_out *o, const struct um_uses_view *v, const struct
 
 void um_cost_write(struct um_out *o, const struct um_cost *cost); /* the known fields */
 void um_ws_write(struct um_out *o, const struct um_workspace *ws, uint32_t n);
-void um_launch_write(struct um_out *o, int32_t stream, char phase);
+void um_launch_write(struct um_out *o, int32_t stream, char phase, int collective);
 
 #endif

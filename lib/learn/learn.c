@@ -90,7 +90,7 @@ static int add_ops(const struct um_iteration *it, const struct um_nesting *nesti
 		out->ws.at[out->ws.n++] = it->ws.at[i];
 	for (size_t i = 0; i < it->ops.n; i++) {
 		const struct um_iter_op *op = &it->ops.at[i];
-		int again = op->relaunchable && relaunch_is_whole(it, op, nesting);
+		int again = op->relaunchable && !op->collective && relaunch_is_whole(it, op, nesting);
 		char *name = strdup(op->name);
 
 		if (!name)
@@ -104,6 +104,7 @@ static int add_ops(const struct um_iteration *it, const struct um_nesting *nesti
 			.cost = op->cost,
 			.stream = op->stream,
 			.phase = op->phase,
+			.collective = op->collective,
 			.relaunchable = (uint8_t)again,
 			.first_relaunch = op->first_relaunch,
 			.n_relaunch = again ? op->n_relaunch : 0,

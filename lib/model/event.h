@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/collective.h"
+
 /* The stream of an access of the CPU (umadv_host). It takes no time on the device, and its ranges are on the host
  * afterwards. */
 #define UM_STREAM_CPU (-1)
@@ -77,12 +79,19 @@ struct um_op {
 	struct um_cost cost;
 	int32_t stream; /* number, or UM_STREAM_CPU */
 	char phase; /* 'f', 'b', 'o', or 0 */
+	uint8_t collective; /* declared so, see um_op_is_collective */
 	const struct um_tensor_id *relaunch; /* see umtrace; NULL: must not be launched again */
 	uint32_t n_relaunch;
 	int relaunchable; /* `relaunch` is given, possibly empty */
 	const struct um_workspace *ws; /* what the program offers to choose from; NULL: nothing */
 	uint32_t n_ws;
 };
+
+/* Declared as a collective, or named as one. */
+static inline int um_op_is_collective(const struct um_op *op)
+{
+	return op->collective || um_collective_is(op->name);
+}
 
 /* Bytes that `n` uses touch, counted per use. */
 double um_uses_touched(const struct um_use *uses, uint32_t n);

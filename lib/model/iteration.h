@@ -43,6 +43,7 @@ struct um_iter_op {
 	int32_t stream;
 	char phase;
 	uint8_t relaunchable;
+	uint8_t collective; /* declared or by its name */
 	uint32_t first_relaunch, n_relaunch; /* into relaunch[] */
 	uint32_t first_ws, n_ws; /* into ws[] */
 };

@@ -55,6 +55,7 @@ struct um_sched_op {
 	int32_t stream;
 	char phase;
 	uint8_t relaunchable;
+	uint8_t collective; /* its measured time includes waits for other processes */
 	uint8_t paged; /* of a plan: uses more than the budget, so that the driver pages it */
 	uint32_t again; /* of an unfolded plan (plan_unfold.h): a relaunch of op `again` - 1; 0: the program's op */
 	uint32_t first_relaunch, n_relaunch;

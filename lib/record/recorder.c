@@ -192,6 +192,7 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 		.cost = op->cost,
 		.stream = op->stream,
 		.phase = op->phase,
+		.collective = um_op_is_collective(op) != 0,
 		.relaunchable = op->relaunchable != 0,
 		.first_relaunch = (uint32_t)it->relaunch.n,
 		.first_ws = (uint32_t)it->ws.n,
@@ -249,6 +250,7 @@ static int settle_op(struct um_recorder *r, const struct um_use *uses)
 					  .cost = kept->cost,
 					  .stream = kept->stream,
 					  .phase = kept->phase,
+					  .collective = kept->collective,
 					  .relaunchable = kept->relaunchable,
 				  });
 	kept->first_relaunch = (uint32_t)it->relaunch.n;

@@ -52,8 +52,8 @@ int um_recorder_init(struct um_recorder *r); /* 0 or -ENOMEM */
 void um_recorder_fini(struct um_recorder *r);
 
 /* Records an op that equals a recorded one: same hash, and uses that stay unchanged until the next event. Returns the
- * entry; the caller fills in the fields that the hash does not cover (cost, phase, relaunchable). NULL: feed it as an
- * ordinary event. */
+ * entry; the caller fills in the fields that the hash does not cover (cost, phase, relaunchable), but `collective`,
+ * which stays. NULL: feed it as an ordinary event. */
 static inline struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, const struct um_use *uses,
 						    uint32_t n_uses)
 {

@@ -194,6 +194,7 @@ struct um_op um_op_state_op(const struct um_op_state *o, int32_t stream, const s
 		.cost = {info->flops, info->bytes, info->ns},
 		.stream = stream,
 		.phase = info->phase,
+		.collective = info->collective != 0,
 		.relaunch = o->outs.at,
 		.n_relaunch = info->relaunch ? (uint32_t)o->outs.n : 0,
 		.relaunchable = info->relaunch != NULL,

@@ -33,6 +33,10 @@ for mode in plain struct ex cooperative temporary async; do
 	UMADVISE_DISABLE=1 run 96MiB "$tmp/app" $mode >/dev/null
 	ok "$mode: hints make it at least twice as fast" test $((fast * 2)) -lt "$(field device_ns)"
 done
+is "$(run 96MiB --record "$tmp/c.umtrace" "$tmp/app" collective)" "$want" "collective: the result is the same"
+is "$(grep -c ncclDevKernel_ "$tmp/c.umtrace") $(grep -c '"collective":true' "$tmp/c.umtrace") $(
+	grep ncclDevKernel_ "$tmp/c.umtrace" | grep -c '"collective":true'
+)" "10 10 10" "collective: kernels named as those of NCCL are recorded as collectives, and no others"
 is "$(run 160MiB "$tmp/app" graph)" "$(dry 1GiB "$tmp/app" graph)" "graph: the result is the same"
 like "$(cat "$tmp/err")" "100 % of 10 launches" "graph: its launches are seen"
 is "$(run 192MiB "$tmp/app" threads 4)" "$(dry 1GiB "$tmp/app" threads 4)" "threads: the results are the same"

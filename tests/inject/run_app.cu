@@ -47,6 +47,12 @@ __global__ void backward(const float *y, float *w, const float *x, int n)
 		w[i] -= y[i] * x[i] / 256;
 }
 
+/* Named as the kernels of NCCL; the program is alone, so it changes nothing. */
+__global__ void ncclDevKernel_AllReduce_Sum_f32_RING_LL(float *w)
+{
+	w[0] += 0;
+}
+
 static void forward_host(void **args, const unsigned *, const unsigned *)
 {
 	const float *x = *(const float **)args[0], *w = *(const float **)args[1];
@@ -131,6 +137,8 @@ static void step(const Net *net)
 		step_forward(net, i);
 	for (int i = LAYERS; i-- > 0;)
 		backward<<<N / 256, 256, 0, net->stream>>>(net->y[i + 1], net->w[i], net->y[i], N);
+	if (is("collective"))
+		ncclDevKernel_AllReduce_Sum_f32_RING_LL<<<1, 1, 0, net->stream>>>(net->w[0]);
 	if (is("temporary")) {
 		float *p;
 

@@ -374,6 +374,7 @@ static void twins_op(struct twins *w, int i, int more, uint64_t ns, uint64_t has
 		event.op = (struct um_op){.name = name, .uses = uses, .n_uses = 1 + (uint32_t)(i % 2 + more)};
 		event.op.cost.ns = ns;
 		event.op.relaunchable = ns > 1;
+		event.op.collective = i % 3 == 0;
 		if (!k || !twins_pass(w, &event.op, hash, &w->uses[i + i / 2]))
 			world_feed(both[k], &event);
 	}
@@ -407,7 +408,8 @@ static int same_ops(const struct um_iteration *a, const struct um_iteration *b)
 		const struct um_iter_op *x = &a->ops.at[i], *y = &b->ops.at[i];
 
 		if (strcmp(x->name, y->name) != 0 || x->hash != y->hash || x->first_use != y->first_use ||
-		    x->n_uses != y->n_uses || x->cost.ns != y->cost.ns || x->relaunchable != y->relaunchable)
+		    x->n_uses != y->n_uses || x->cost.ns != y->cost.ns || x->relaunchable != y->relaunchable ||
+		    x->collective != y->collective)
 			return 0;
 	}
 	for (size_t i = 0; i < a->uses.n; i++) {

@@ -61,6 +61,25 @@ done
 is "$("$UMADVISE" plan "$data/vgg16.umtrace.gz" --oversubscribe 1.5 --strategy vdnn -o "$tmp/x" 2>&1 |
 	sed 's/.*umtrace.gz: //; s/ at op .*//')" "no plan, no hints: vdnn: feature maps alone make no room" \
 	"a missing plan is explained in one line"
+# Collectives stay collectives.
+iteration='{"ev":"iter","n":%d}
+{"ev":"op","name":"a","r":[0],"w":[0],"ns":1000}
+{"ev":"op","name":"b","r":[0],"w":[0],"ns":1000,"collective":true}
+{"ev":"op","name":"ncclKernel_x","r":[0],"w":[0],"ns":1000}
+{"ev":"op","name":"d","r":[0],"w":[0],"ns":1000,"collective":false}
+'
+{
+	printf '{"umtrace":1,"source":"by hand","workload":"collective"}\n'
+	printf '{"ev":"alloc","t":0,"bytes":4194304,"name":"t"}\n'
+	# shellcheck disable=SC2059
+	printf "$iteration" 0 1 2
+} >"$tmp/c.umtrace"
+"$UMADVISE" plan "$tmp/c.umtrace" --budget 4MiB -o "$tmp/c.umplan" >/dev/null 2>&1
+is "$(sed -n '/"collective":true/s/.*"name":"\([^"]*\)".*/\1/p' "$tmp/c.umplan" | paste -sd' ')" "b ncclKernel_x" \
+	"a plan says which ops are collectives"
+sed 's/"collective":true/"collective":1/' "$tmp/c.umtrace" >"$tmp/d.umtrace"
+like "$("$UMADVISE" plan "$tmp/d.umtrace" --budget 4MiB -o "$tmp/x" 2>&1)" '`collective` is 1: want true or false' \
+	"another value of the key is refused"
 fails 2 "a strategy without plans is refused" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy on-demand -o "$tmp/x"
 fails 2 "a driver without plans is refused" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy deepum -o "$tmp/x"
 fails 2 "two strategies are refused" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy vdnn,lookahead -o "$tmp/x"

@@ -129,6 +129,7 @@ static int read_uses(struct reader *r, const struct um_json *j, int host)
 		.cost = op->cost,
 		.stream = op->stream,
 		.phase = op->phase,
+		.collective = (uint8_t)op->collective,
 		.relaunch = op->relaunchable ? op->relaunch.at : NULL,
 		.n_relaunch = (uint32_t)op->relaunch.n,
 		.relaunchable = op->relaunchable,

@@ -211,7 +211,8 @@ static int play_op(struct play *p, const struct um_op *op)
 				     .flops = op->cost.flops,
 				     .bytes = op->cost.bytes,
 				     .ns = op->cost.ns,
-				     .phase = op->phase};
+				     .phase = op->phase,
+				     .collective = (char)op->collective};
 	um_stream stream;
 	int err;
 
