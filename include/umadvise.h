@@ -412,7 +412,7 @@ struct umadv_stats {
 							        departed from the schedule, budget) */
 	uint64_t prefetch_bytes, evict_bytes, discard_bytes; /* requested by hints */
 	uint64_t errors; /* failed allocations and device calls of the library itself */
-	uint64_t plan_ns; /* predicted time of a steady iteration, 0 without a plan */
+	uint64_t plan_ns; /* predicted time of a steady iteration, with measured waits in collectives; 0: no plan */
 	uint64_t in_core_ns; /* the same with unlimited memory */
 	uint64_t budget_bytes, plan_peak_bytes;
 	uint64_t captured; /* ops announced on a capturing stream: ignored */

@@ -6,6 +6,9 @@
  * out   times for the planner
  * owns  the op timer
  *
+ * The time of a collective includes waits for other processes: it is planned with the lesser of the measured time and
+ * the program's cost, and a measured time of it is no reason to plan again.
+ *
  * The first iterations under a plan are measured; their times belong to its schedule, by signature. Iteration path. Not
  * thread-safe: the caller holds the context's lock.
  */
@@ -21,6 +24,7 @@ struct um_plan_times {
 	struct um_op_timer timer;
 	uint64_t signature; /* of the schedule that it measures or has measured */
 	uint64_t measured; /* ops of an iteration of the followed plan */
+	uint64_t wait_ns; /* by which its collectives take longer than planned */
 };
 
 void um_plan_times_init(struct um_plan_times *t, const struct um_chosen_device *device);

@@ -113,6 +113,7 @@ void um_replan_time(struct um_replan *r, um_stream stream)
 void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
 {
 	struct um_executor_counts c = um_replan_counts(r);
+	uint64_t waits = r->plan.sched.ops.n ? r->times.wait_ns : 0;
 
 	um_replan_check_clock(r, 0);
 
@@ -135,9 +136,9 @@ void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
 	out->prefetch_scheduled_bytes = c.issued_by.prefetch_bytes[UM_HINT_SCHEDULED];
 	out->prefetch_predicted_bytes = c.issued_by.prefetch_bytes[UM_HINT_PREDICTED];
 	out->prefetch_announced_bytes = c.issued_by.prefetch_bytes[UM_HINT_ANNOUNCED];
-	out->plan_ns = r->plan.sched.ops.n ? r->plan.rehearsed_ns / r->n_iterations : 0;
+	out->plan_ns = r->plan.sched.ops.n ? (r->plan.rehearsed_ns + waits) / r->n_iterations : 0;
 	out->played_ns = r->steady.ns / (r->n_iterations ? r->n_iterations : 1);
-	out->in_core_ns = r->plan.in_core_ns / (r->n_iterations ? r->n_iterations : 1);
+	out->in_core_ns = (r->plan.in_core_ns + waits) / (r->n_iterations ? r->n_iterations : 1);
 	out->plan_peak_bytes = r->plan_peak_bytes;
 	out->measured = r->times.measured;
 	out->planning_ns = r->planning.cpu_ns;
