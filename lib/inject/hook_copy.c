@@ -22,6 +22,8 @@ static void op(const char *name, uint64_t to, uint64_t to_bytes, uint64_t from, 
 	if (!um_session_pressed() || !um_session_active() || um_session_captures(stream))
 		return;
 	um_inject_uses_init(&uses);
+	if (!um_inject_uses_here(&uses))
+		return;
 	um_inject_use_range(&uses, to, to_bytes, UMADV_ACCESS_UPDATE);
 	um_inject_use_range(&uses, from, from_bytes, UMADV_ACCESS_READ);
 	if (uses.n)

@@ -289,8 +289,10 @@ int cuGraphExecMemsetNodeSetParams(void *exec, void *node, const void *params, v
 
 static void announce(const void *handle, void *stream)
 {
+	struct address at[UM_INJECT_USES];
 	struct um_inject_uses uses;
 	const struct exec *e;
+	size_t n = 0;
 	int unread;
 
 	if (!um_driver_ready() || !um_session_active() || um_session_captures(stream))
@@ -299,12 +301,17 @@ static void announce(const void *handle, void *stream)
 	if (!um_session_pressed())
 		return;
 	um_inject_uses_init(&uses);
+	if (!um_inject_uses_here(&uses))
+		return;
 	pthread_mutex_lock(&lock);
 	e = *find(handle);
 	unread = !e || e->unread;
-	for (size_t i = 0; e && i < e->use.n; i++)
-		um_inject_use(&uses, e->use.at[i].at, e->use.at[i].access);
+	for (; e && n < e->use.n && n < UM_INJECT_USES; n++)
+		at[n] = e->use.at[n];
+	uses.left_out = e && n < e->use.n;
 	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < n; i++)
+		um_inject_use(&uses, at[i].at, at[i].access);
 	if (unread) {
 		atomic_fetch_add_explicit(&um_inject_counts.launches_unseen, 1, memory_order_relaxed);
 		atomic_fetch_or(&um_inject_reasons, UM_REASON_GRAPH);

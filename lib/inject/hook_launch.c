@@ -143,7 +143,6 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 {
 	const struct um_function_layout *f;
 	uint64_t n;
-	int asks;
 
 	um_inject_uses_init(uses);
 	if (!um_driver_ready() || !function || !um_session_active() || um_session_captures(stream))
@@ -151,11 +150,9 @@ static void announce(struct um_inject_uses *uses, void *function, void *stream, 
 	n = atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
 	if (!um_session_pressed() && n % UM_SESSION_SHARES_AT == 0)
 		um_session_share();
-	asks = um_session_asks();
-	if (!um_session_pressed() && !um_session_shown() && !(asks & UM_SESSION_ANYWHERE))
+	if (!um_session_pressed() && !um_session_shown() && !(um_session_asks() & UM_SESSION_ANYWHERE))
 		return;
-	uses->device = um_session_of_launch(asks);
-	if (!uses->device)
+	if (!um_inject_uses_here(uses))
 		return;
 	f = um_function_find(function);
 	um_launch_row_add(f, size);

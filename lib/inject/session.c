@@ -303,6 +303,7 @@ void um_session_ask(void)
 		atomic_fetch_or(&um_session_state.asks, UM_SESSION_ANYWHERE);
 }
 
+/* Memory that was device memory is not accessed in place by another device. */
 static int share_range(struct um_injected *d, const struct um_range_seen *r)
 {
 	uint64_t key = (r->serial & ~UM_RANGE_NAMED) * UM_INJECT_DEVICES + (uint64_t)d->ordinal;
@@ -324,7 +325,7 @@ static int share_range(struct um_injected *d, const struct um_range_seen *r)
 int um_inject_use_elsewhere(struct um_inject_uses *u, const struct um_range_seen *r)
 {
 	if (u->device)
-		return share_range(u->device, r);
+		return u->shares && share_range(u->device, r);
 	u->device = um_range_device_of(r);
 	return 1;
 }

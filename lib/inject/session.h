@@ -96,12 +96,6 @@ static inline int um_session_pressed(void)
 	return atomic_load_explicit(&um_session_state.pressed, memory_order_relaxed);
 }
 
-/* The device of a launch by the calling thread; NULL: it has no context. */
-static inline struct um_injected *um_session_of_launch(int asks)
-{
-	return asks ? um_session_device() : atomic_load_explicit(&um_session_state.only, memory_order_relaxed);
-}
-
 static inline int um_session_asks(void)
 {
 	return atomic_load_explicit(&um_session_state.asks, memory_order_relaxed);
@@ -162,6 +156,7 @@ void um_session_reset(int ordinal, const void *context);
 
 struct um_inject_uses {
 	struct um_injected *device; /* of the launch, or of the first one; NULL: none yet */
+	int shares; /* managed memory of the program that is another device's becomes a tensor of this one */
 	unsigned n, left_out;
 	uintptr_t own; /* not 0: some are memory of the context */
 	struct umadv_use at[UM_INJECT_USES];
@@ -181,12 +176,21 @@ void um_inject_use_range(struct um_inject_uses *u, uint64_t addr, uint64_t bytes
 static inline void um_inject_uses_init(struct um_inject_uses *u)
 {
 	u->device = NULL;
+	u->shares = 0;
 	u->n = u->left_out = 0;
 	u->own = 0;
 }
 
-/* The memory is not that of the uses' device: if they have none yet, it gets theirs; managed memory of the program
- * becomes a tensor of both. 1: it is a use; 0: it was device memory of another one, which is not accessed in place. */
+/* They are of work that the calling thread gives to its current device. 0: that has no context. */
+static inline int um_inject_uses_here(struct um_inject_uses *u)
+{
+	u->shares = um_session_asks();
+	u->device =
+		u->shares ? um_session_device() : atomic_load_explicit(&um_session_state.only, memory_order_relaxed);
+	return u->device != NULL;
+}
+
+/* The memory is not that of the uses' device. If they have none yet, it is this one's. 0: it is no use. */
 int um_inject_use_elsewhere(struct um_inject_uses *u, const struct um_range_seen *r);
 
 /* Adds the allocation of an address, from there to its end, and the access to it. Addresses outside all allocations are

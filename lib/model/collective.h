@@ -20,9 +20,10 @@ static inline int um_collective_is(const char *name)
 
 	if (strncmp(name, "_Z", 2) == 0)
 		name += 2 + strspn(name + 2, "0123456789");
+	if (strncmp(name, "nccl", 4) != 0)
+		return 0;
 	n = strcspn(name, "_");
-	return n >= sizeof "ncclKernel" - 1 && strncmp(name, "nccl", 4) == 0 &&
-	       strncmp(name + n - 6, "Kernel_", 7) == 0;
+	return n >= sizeof "ncclKernel" - 1 && strncmp(name + n - 6, "Kernel_", 7) == 0;
 }
 
 #endif

@@ -8,6 +8,8 @@
  *     copy       as turns; after each step the first vector of each device is copied to the other one
  *     managed    as turns; all vectors are managed memory, allocated for the first device; both devices read the same
  *                vectors, and in each step the first device writes one that the second one reads
+ *     halves     two large arrays of managed memory; each device uses a half of both
+ *     whole      the same; each device in turn uses both as a whole
  */
 #include "run_must.h"
 
@@ -21,7 +23,7 @@
 #define STEP 1024 /* every so many elements are computed */
 
 static float *v[DEVICES][VECTORS], *other[DEVICES];
-static float *both[VECTORS / 2], *pass;
+static float *both[VECTORS / 2], *pass, *large[2];
 
 __global__ void mix(float *y, const float *x, float a, int n)
 {
@@ -40,12 +42,12 @@ static void mix_host(void **args, const unsigned *, const unsigned *)
 		y[i] = y[i] / 2 + x[i] * *(float *)args[2] + 1;
 }
 
-static float *allocate_managed(int d)
+static float *allocate_managed(int d, int vectors)
 {
 	float *p;
 
-	MUST(cudaMallocManaged((void **)&p, N * sizeof(float)));
-	for (int i = 0; i < N; i += STEP)
+	MUST(cudaMallocManaged((void **)&p, vectors * N * sizeof(float)));
+	for (int i = 0; i < vectors * N; i += STEP)
 		p[i] = (float)d;
 	return p;
 }
@@ -53,12 +55,21 @@ static float *allocate_managed(int d)
 static void open_managed(void)
 {
 	MUST(cudaSetDevice(0));
-	pass = allocate_managed(0);
+	pass = allocate_managed(0, 1);
 	for (int i = 0; i < VECTORS / 2; i++)
-		both[i] = allocate_managed(1);
+		both[i] = allocate_managed(1, 1);
 	for (int d = 0; d < DEVICES; d++)
 		for (int i = 0; i < VECTORS; i++)
-			v[d][i] = allocate_managed(d);
+			v[d][i] = allocate_managed(d, 1);
+}
+
+static void open_large(void)
+{
+	MUST(cudaSetDevice(0));
+	for (int i = 0; i < 2; i++)
+		large[i] = allocate_managed(i, VECTORS);
+	for (int d = 0; d < DEVICES; d++)
+		v[d][VECTORS - 1] = large[d];
 }
 
 static void open(int d)
@@ -92,6 +103,17 @@ static void step_managed(int d)
 		mix<<<N / 256, 256>>>(pass, v[d][0], 0.25f, N);
 	MUST(cudaGetLastError());
 	MUST(cudaDeviceSynchronize());
+}
+
+static void step_large(int d, int k)
+{
+	int n = is("halves") ? VECTORS * N / 2 : VECTORS * N, from = is("halves") ? d * n : 0;
+
+	MUST(cudaSetDevice(d));
+	mix<<<n / 256, 256>>>(large[k % 2] + from, large[(k + 1) % 2] + from, 0.25f, n);
+	MUST(cudaGetLastError());
+	if (is("whole"))
+		MUST(cudaDeviceSynchronize());
 }
 
 static void steps(int d)
@@ -139,6 +161,8 @@ int main(int argc, char **argv)
 	}
 	if (is("managed"))
 		open_managed();
+	else if (is("halves") || is("whole"))
+		open_large();
 	else
 		for (int d = 0; d < DEVICES; d++)
 			open(d);
@@ -150,7 +174,11 @@ int main(int argc, char **argv)
 	}
 	for (int k = 0; k < STEPS && !is("threads"); k++) {
 		for (int d = 0; d < DEVICES; d++)
-			is("managed") ? step_managed(d) : step(d);
+			large[0] ? step_large(d, k) : is("managed") ? step_managed(d) : step(d);
+		for (int d = 0; large[0] && d < DEVICES; d++) {
+			MUST(cudaSetDevice(d));
+			MUST(cudaDeviceSynchronize());
+		}
 		if (is("copy"))
 			exchange();
 	}

@@ -36,5 +36,12 @@ for budget in 1GiB 128MiB 96MiB; do
 	ok "it takes less than four fifths of the time" test $((5 * $(device_ns))) -lt $((4 * alone))
 	like "$(cat "$tmp/err")" "100 % of 216 launches" "all launches are seen"
 done
+for mode in halves whole; do
+	want=$(on_two 192MiB "$app" $mode)
+	alone=$(device_ns)
+	is "$(on_two 192MiB "$UMADVISE" run "$app" $mode 2>"$tmp/err")" "$want" \
+		"arrays that both devices write, $mode: the sums are the same"
+	ok "what the driver pages takes the driver's time" test $((100 * $(device_ns))) -le $((102 * alone))
+done
 is "$(sed -n 's/.*"hints_refused": *\([0-9]*\).*/\1/p' "$tmp/report" | sort -u)" 0 "no hint is refused"
 tap_done

@@ -250,6 +250,8 @@ int main(int argc, char **argv)
 	if (joint[0]) {
 		must(umadv_host(devices[0].adv, "sum", UMADV_USES(UMADV_READ(joint[JOINT]))), "umadv_host");
 		printf("%.6g\n", (double)joint[JOINT][N - 1024]);
+		for (int i = 0; i < n_devices - 1; i++)
+			must(umadv_disown(devices[i].adv, joint[0], N * sizeof(float)), "umadv_disown");
 	}
 	for (int i = 0; i < n_devices; i++) /* with the last device current */
 		umadv_close(devices[i].adv);
