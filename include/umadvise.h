@@ -145,7 +145,7 @@ struct umadv_options {
 	/* Host memory that hints may use for evicted data, bytes, of this process alone. 0: DETECT on a CUDA device,
 	 * NONE on the simulated GPU. UMADV_HOST_MEMORY_DETECT: when the context is opened, the least of the available
 	 * memory and of what the limits of its cgroups leave, divided among the ranks of the node. For
-	 * plans of lookahead, and for prefetch-on-use with a budget below the device's memory.
+	 * lookahead, and for prefetch-on-use with a budget below the device's memory.
 	 * UMADVISE_HOST_MEMORY=BYTES[KiB|MiB|GiB]|detect|none */
 	uint64_t host_memory;
 	int share; /* weight of this context among those of the user's processes that share the device, 1 to 1000;

@@ -123,7 +123,11 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 		       const struct um_host_resident *host_resident, struct um_plan *out, char *why, size_t size)
 {
 	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
-	struct um_search_request search = {.effort = r->effort, .rehearsal = r->rehearsal, .part = r->part};
+	struct um_search_request search = {.effort = r->effort,
+					   .rehearsal = r->rehearsal,
+					   .part = r->part,
+					   .on_host = r->on_host,
+					   .n_on_host = r->n_on_host};
 	struct um_blocks blocks = {0};
 	int err = um_blocks_build(&blocks, &out->sched, host_resident), paged = 0;
 

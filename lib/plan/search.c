@@ -231,6 +231,26 @@ static uint64_t work_for(uint64_t ops, uint64_t ns)
 	return more > most + less ? more - less : most;
 }
 
+static int cmp_addr(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Blocks without a place have no memory yet. */
+static void mark_on_host(struct um_search *s, const struct um_search_request *r)
+{
+	for (uint32_t i = 0; i < s->b->n_parts && r->n_on_host; i++) {
+		const struct um_part *part = &s->b->part[i];
+		uint64_t place = s->out->sched.slots.at[part->slot].place;
+		uint64_t addr = (place + part->off) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+
+		if (place != UINT64_MAX && bsearch(&addr, r->on_host, r->n_on_host, sizeof addr, cmp_addr))
+			s->on_host[part->block] = 1;
+	}
+}
+
 static int prepare(struct um_search *s)
 {
 	const struct um_blocks *b = s->b;
@@ -250,8 +270,9 @@ static int prepare(struct um_search *s)
 	s->start = calloc(sched->ops.n + 1, sizeof *s->start);
 	s->not_before = calloc(visits, sizeof *s->not_before);
 	s->host = calloc(b->n_blocks + 1ull, 1);
+	s->on_host = calloc(b->n_blocks + 1ull, 1);
 	if (!s->clock || !s->group || !s->rank || !s->size || !s->penalty || !s->stall || !s->total_stall ||
-	    !s->keep_resident || !s->evicted || !s->start || !s->not_before || !s->host)
+	    !s->keep_resident || !s->evicted || !s->start || !s->not_before || !s->host || !s->on_host)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
@@ -331,6 +352,7 @@ static void fini(struct um_search *s)
 	free(s->start);
 	free(s->not_before);
 	free(s->host);
+	free(s->on_host);
 	um_vec_fini(&s->least.hints);
 	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++) {
 		um_vec_fini(&s->kept[i].hints);
@@ -349,6 +371,8 @@ int um_search_run(const struct um_blocks *b, const struct um_search_request *req
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)
 		s.rehearsal = request->rehearsal;
 	err = prepare(&s);
+	if (!err)
+		mark_on_host(&s, request);
 	if (request->part)
 		s.work_most /= request->part;
 	if (!err)

@@ -22,6 +22,8 @@ struct um_search_request {
 	const struct um_plan_effort *effort; /* borrowed, may be NULL; likewise the next */
 	const struct um_plan_rehearsal *rehearsal;
 	int learn; /* learning precedes other ways */
+	const uint64_t *on_host; /* as in struct um_plan_request */
+	size_t n_on_host;
 	unsigned part; /* the usual work is divided by this; 0: it is not */
 };
 

@@ -32,10 +32,10 @@ uint64_t um_search_round(const struct um_search *s)
 	return s->b->n_touches + s->out->sched.uses.n + 20ull * s->out->sched.ops.n;
 }
 
-/* The blocks that leave under the last choice. */
+/* The blocks that leave under the last choice, or have left before. */
 static void count_host(struct um_search *s)
 {
-	memset(s->host, 0, s->b->n_blocks);
+	memcpy(s->host, s->on_host, s->b->n_blocks);
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
 		s->host[s->b->visit[v].block] |= s->evicted[v];
 	s->host_blocks = 0;
@@ -55,7 +55,7 @@ static int apply_once(struct um_search *s, const struct um_search_config *w, int
 
 	if (err)
 		return err;
-	memset(s->host, 0, s->b->n_blocks);
+	memcpy(s->host, s->on_host, s->b->n_blocks);
 	err = um_choice_build(&c, s->b, limit, &rule);
 	if (!err && w->late && s->started) {
 		err = um_return_deadlines_build(s->b, &c, s->start, s->out->h2d, s->not_before);

@@ -56,7 +56,8 @@ struct um_search {
 	int learning_rounds; /* rounds of learning */
 	int compared; /* number of plans rehearsed with advice (advice.h) and without */
 	uint64_t advised_ns, bare_ns; /* the least times with and without advice */
-	uint8_t *host; /* by block: it leaves the device, under the last choice */
+	uint8_t *host; /* by block: it leaves the device, under the last choice, or has left it before the plan */
+	uint8_t *on_host; /* by block: it has left before the plan */
 	uint32_t host_blocks; /* their number */
 	uint32_t free_host; /* struct um_choose_rule */
 	int exceeds; /* the plan that was judged last exceeds the host budget */

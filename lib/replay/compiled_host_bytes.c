@@ -1,14 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/compiled_plan.h"
 
-int um_compiled_plan_host(const struct um_plan *plan, uint64_t *bytes)
+#include <errno.h>
+#include <stdlib.h>
+
+void um_compiled_plan_visit_leaving(const struct um_compiled_plan *p, void (*fn)(void *user, uint64_t addr), void *user)
 {
+	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY; i++)
+		for (size_t k = 0; k < p->iterations[i].actions.n; k++) {
+			const struct um_action *a = &p->iterations[i].actions.at[k];
+			uint64_t addr = a->addr / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+
+			if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH)
+				continue;
+			for (; addr < a->addr + a->bytes; addr += UM_BLOCK_BYTES)
+				fn(user, addr);
+		}
+}
+
+/* Which of the others leave under the plan, too. */
+struct others {
+	const uint64_t *at;
+	size_t n;
+	uint8_t *leaves;
+};
+
+static int cmp_addr(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void note(void *user, uint64_t addr)
+{
+	struct others *o = user;
+	const uint64_t *found = bsearch(&addr, o->at, o->n, sizeof addr, cmp_addr);
+
+	if (found)
+		o->leaves[found - o->at] = 1;
+}
+
+int um_compiled_plan_host(const struct um_plan *plan, const uint64_t *others, size_t n, uint64_t *bytes)
+{
+	struct others o = {others, n, n ? calloc(n, 1) : NULL};
 	struct um_compiled_plan program;
-	int err;
+	int err = n && !o.leaves ? -ENOMEM : 0;
 
 	um_compiled_plan_init(&program);
-	err = um_compiled_plan_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
+	if (!err)
+		err = um_compiled_plan_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
 	*bytes = program.host * UM_BLOCK_BYTES;
+	if (!err && n)
+		um_compiled_plan_visit_leaving(&program, note, &o);
+	for (size_t i = 0; i < n && !err; i++)
+		*bytes += o.leaves[i] ? 0 : UM_BLOCK_BYTES;
 	um_compiled_plan_fini(&program);
+	free(o.leaves);
 	return err;
 }

@@ -128,8 +128,12 @@ int um_compiled_plan_issue_early(struct um_compiled_plan *p, const struct um_pla
 /* Only the steady iteration, with prefetches issued early, in half the time: for evaluation, not for execution. */
 int um_compiled_plan_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
 
-/* The bytes of `host` of the plan's steady iteration, compiled for its budget. 0 or -ENOMEM. */
-int um_compiled_plan_host(const struct um_plan *plan, uint64_t *bytes);
+/* The bytes of `host` of the plan's steady iteration, compiled for its budget, with the `n` blocks at `others`
+ * (ascending), which have left the device before. 0 or -ENOMEM. */
+int um_compiled_plan_host(const struct um_plan *plan, const uint64_t *others, size_t n, uint64_t *bytes);
+/* Calls `fn` for each block that an action of the plan evicts; some more than once. */
+void um_compiled_plan_visit_leaving(const struct um_compiled_plan *p, void (*fn)(void *user, uint64_t addr),
+				    void *user);
 
 /* A tensor that is born in one iteration and freed in the next stays, in the first iteration, at its current place
  * (bound_addr) until it is freed. */

@@ -27,6 +27,7 @@
 #ifndef UM_REPLAY_HORIZON_H
 #define UM_REPLAY_HORIZON_H
 
+#include "replay/block_lru.h"
 #include "replay/executor.h"
 #include "replay/horizon_blocks.h"
 #include "replay/predictor.h"
@@ -44,6 +45,7 @@ struct um_horizon_host {
 	int64_t new_ns; /* to prefetch one without content */
 	int64_t evict_ns; /* between the ends of two evictions, with the driver's work */
 	int64_t advice_ns; /* for which the link stops where a run of blocks is advised */
+	struct um_block_lru *on_host; /* blocks that have host memory, as many as may have it; NULL: no limit */
 	int remote; /* ops can access the host's memory over the link */
 	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
 	/* What probably happens to the live tensors of this block next, as um_predictor_next. */
@@ -106,6 +108,7 @@ struct um_horizon {
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
+	int exceeds; /* more blocks than may have host memory */
 	int64_t trust; /* blocks that may be prefetched for ops to come in vain; each correct prediction adds one */
 	int64_t credit; /* blocks and ops that may be scanned */
 	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */

@@ -250,7 +250,7 @@ static int make_spare(struct um_horizon *h, uint64_t n_in, uint64_t overwritten)
 		struct um_horizon_block *b = um_horizon_blocks_dead(t);
 
 		if (!b && (used + overwritten > most || !sure || excess_until(h, um_horizon_current(h) + NEXT_OPS) > 0))
-			b = um_horizon_blocks_victim(t);
+			b = um_horizon_victim(h);
 		if (!b || (um_horizon_block_live(b) && b->next <= h->scanned))
 			break;
 		err = um_horizon_evict(h, b, 1);
@@ -304,7 +304,7 @@ static int evict_early(struct um_horizon *h, int64_t end)
 	int err = 0;
 
 	while (!err && h->out_free <= end + EARLY_BLOCKS * h->host.out_ns) {
-		struct um_horizon_block *b = um_horizon_blocks_victim(&h->blocks);
+		struct um_horizon_block *b = um_horizon_victim(h);
 
 		if (!b || b->next <= um_horizon_current(h) || !is_due(h, b, end))
 			break;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NONE UM_HORIZON_NONE
+#define LOOKED_AT 256 /* blocks of each kind, for one of those that a caller accepts */
 
 static int further(const struct um_horizon_item *a, const struct um_horizon_item *b)
 {
@@ -224,16 +225,34 @@ struct um_horizon_block *um_horizon_blocks_furthest(const struct um_horizon_bloc
 	return t->n[UM_BLOCK_KNOWN] ? t->heap->block : NULL;
 }
 
-static struct um_horizon_block *oldest(struct um_horizon_blocks *t, enum um_horizon_state state)
+static struct um_horizon_block *oldest(const struct um_horizon_blocks *t, enum um_horizon_state state)
 {
 	return t->n[state] ? &t->at[t->list[state].oldest] : NULL;
 }
 
-struct um_horizon_block *um_horizon_blocks_victim(struct um_horizon_blocks *t)
+struct um_horizon_block *um_horizon_blocks_victim(const struct um_horizon_blocks *t)
 {
 	struct um_horizon_block *b = oldest(t, UM_BLOCK_UNKNOWN);
 
 	return b ? b : um_horizon_blocks_furthest(t);
+}
+
+struct um_horizon_block *um_horizon_blocks_victim_of(const struct um_horizon_blocks *t, uint64_t op,
+						     int (*fn)(void *user, uint64_t addr), void *user)
+{
+	uint32_t i = t->n[UM_BLOCK_UNKNOWN] ? t->list[UM_BLOCK_UNKNOWN].newest : UM_HORIZON_NONE;
+	struct um_horizon_block *best = NULL;
+
+	for (uint32_t k = 0; k < LOOKED_AT && i != UM_HORIZON_NONE; k++, i = t->at[i].before)
+		if (fn(user, t->at[i].addr))
+			return &t->at[i];
+	for (uint32_t k = 0; k < LOOKED_AT && k < t->n[UM_BLOCK_KNOWN]; k++) {
+		struct um_horizon_block *b = t->heap[k].block;
+
+		if (b->next > op && (!best || b->next > best->next) && fn(user, b->addr))
+			best = b;
+	}
+	return best;
 }
 
 struct um_horizon_block *um_horizon_blocks_dead(struct um_horizon_blocks *t)

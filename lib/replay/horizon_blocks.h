@@ -91,7 +91,11 @@ static inline uint32_t um_horizon_blocks_resident(const struct um_horizon_blocks
 /* The live block whose next use is known and furthest. NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_furthest(const struct um_horizon_blocks *t);
 /* The live block to evict for an op at hand: one of unknown use before the furthest. NULL: there is none. */
-struct um_horizon_block *um_horizon_blocks_victim(struct um_horizon_blocks *t);
+struct um_horizon_block *um_horizon_blocks_victim(const struct um_horizon_blocks *t);
+/* The same of those that `fn` accepts, and that are used after op number `op`; of some that it would choose late, which
+ * came last. */
+struct um_horizon_block *um_horizon_blocks_victim_of(const struct um_horizon_blocks *t, uint64_t op,
+						     int (*fn)(void *user, uint64_t addr), void *user);
 /* The block that died first; NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_dead(struct um_horizon_blocks *t);
 

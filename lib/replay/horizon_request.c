@@ -79,6 +79,22 @@ static uint32_t collect_run(const struct um_horizon *h, struct um_horizon_block 
 	return n ? n : 1;
 }
 
+static int has_host(void *user, uint64_t addr)
+{
+	return um_block_lru_find(user, addr) != NULL;
+}
+
+struct um_horizon_block *um_horizon_victim(const struct um_horizon *h)
+{
+	struct um_horizon_block *first = um_horizon_blocks_victim(&h->blocks), *other;
+	struct um_block_lru *on_host = h->host.on_host;
+
+	if (!first || !on_host || on_host->by_addr.n < on_host->most || has_host(on_host, first->addr))
+		return first;
+	other = um_horizon_blocks_victim_of(&h->blocks, um_horizon_current(h), has_host, on_host);
+	return other ? other : first;
+}
+
 /* The block has left, or will. */
 static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, const struct um_executor_room *room,
 			  int copies)
@@ -87,6 +103,8 @@ static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, cons
 	int live = um_horizon_block_live(b);
 	uint64_t addr = b->addr, next = live && !b->dies && !b->overwritten ? b->next : 0;
 
+	if (h->host.on_host && !um_block_lru_find(h->host.on_host, addr))
+		h->exceeds |= um_block_lru_add(h->host.on_host, addr) != 0;
 	h->trust -= b->early;
 	if (copies)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
@@ -159,10 +177,10 @@ static int make_room(struct um_horizon *h, uint64_t op)
 		err = um_horizon_evict(h, b, !at_hand);
 	/* more than one where the reserve has grown */
 	while (!err && um_horizon_blocks_live(t) >= um_horizon_capacity(h)) {
-		b = um_horizon_blocks_victim(t);
+		b = um_horizon_victim(h);
 		if (b->next <= op && at_hand) {
 			um_horizon_doubt_overdue(h, 1);
-			b = um_horizon_blocks_victim(t);
+			b = um_horizon_victim(h);
 		}
 		err = b->next <= op ? -ENOSPC : um_horizon_evict(h, b, !at_hand);
 	}

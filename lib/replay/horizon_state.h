@@ -81,6 +81,10 @@ struct um_horizon_run {
 /* Evicts the block; `ahead`: for an op to come. 0 or -EAGAIN. */
 int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead);
 
+/* The live block to evict, as um_horizon_blocks_victim. If no more blocks may take host memory, one that has it goes
+ * first. */
+struct um_horizon_block *um_horizon_victim(const struct um_horizon *h);
+
 /* Was the content of this block, which is not resident, evicted to the host, as far as is known? */
 int um_horizon_on_host(const struct um_horizon *h, uint64_t addr);
 

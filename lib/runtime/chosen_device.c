@@ -237,6 +237,16 @@ static void set_host_budget(struct um_chosen_device *d, uint64_t asked)
 	}
 }
 
+static int watch_host(struct um_chosen_device *d)
+{
+	uint64_t most = d->host_budget / UM_BLOCK_BYTES;
+
+	if (!d->host_budget)
+		return 0;
+	d->on_host = calloc(1, sizeof *d->on_host);
+	return d->on_host ? um_block_lru_init(d->on_host, most ? most : 1) : -ENOMEM;
+}
+
 void um_chosen_device_evicts_at(struct um_chosen_device *d, double rate)
 {
 	struct um_profile *p = &d->profile;
@@ -305,6 +315,9 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 	d->real = d->gpu->caps.concurrent_managed && !d->gpu->caps.virtual_time;
 	set_budget(d, options, notices);
 	set_host_budget(d, o->host_memory);
+	err = watch_host(d);
+	if (err)
+		return err;
 	if (d->real && d->cuda && !d->gpu->api->now) /* the stand-in's costs are known */
 		measure_evictions(d, notices);
 	return 0;
@@ -312,6 +325,10 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 
 void um_chosen_device_close(struct um_chosen_device *d)
 {
+	if (d->on_host)
+		um_block_lru_fini(d->on_host);
+	free(d->on_host);
+	d->on_host = NULL;
 	if (d->evicted)
 		d->gpu->api->cudaFree(d->gpu, d->evicted);
 	if (d->gpu)

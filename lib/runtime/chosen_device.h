@@ -13,6 +13,7 @@
 
 #include "gpu/gpu.h"
 #include "model/profile.h"
+#include "replay/block_lru.h"
 #include "runtime/notices.h"
 #include "runtime/options.h"
 
@@ -33,6 +34,7 @@ struct um_chosen_device {
 	uint64_t unmanaged; /* bytes of UMADV_COMM */
 	uint64_t joint; /* bytes that contexts of other devices use, too (context_joint.c) */
 	uint64_t host_budget; /* bytes of host memory for evicted data; 0: no limit */
+	struct um_block_lru *on_host; /* blocks that have host memory, as many as may; NULL: no limit */
 	char host_limit[260]; /* where that comes from */
 	int limited; /* the requested budget is less than the device's memory */
 	/* The device has more memory than the budget, so its driver does not evict in time to keep the budget. The

@@ -135,6 +135,8 @@ int um_context_change_budget(struct umadv *adv);
 /* Makes a hint call of prefetch-on-use, on_use.h. */
 void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
 
+/* Says once that evicted data take more than the host's memory. */
+void um_context_warn_host(struct umadv *adv);
 /* Makes a prefetch of memory that contexts share. */
 void um_context_prefetch_joint(struct umadv *adv, uint64_t addr, uint64_t bytes, um_stream stream);
 

@@ -54,7 +54,7 @@ static enum um_residency residency(void *user, uint64_t addr)
 	return adv->op.beside_plan ? UM_RESIDENCY_UNKNOWN : um_horizon_residency(&adv->horizon, addr);
 }
 
-static void warn_host(struct umadv *adv)
+void um_context_warn_host(struct umadv *adv)
 {
 	um_notices_warn(
 		&adv->notices, UM_WARN_HOST,
@@ -96,7 +96,7 @@ void um_context_issue_hint(void *user, enum um_action_kind kind, uint64_t addr, 
 	struct umadv *adv = user;
 
 	if (adv->on_use.exceeds)
-		warn_host(adv);
+		um_context_warn_host(adv);
 	um_tensors_clip(&adv->tensors, &addr, &bytes, NULL);
 	if (bytes && !issue(adv, kind, addr, bytes, stream) && kind == UM_ACTION_PREFETCH && adv->replan.executor)
 		um_executor_note_prefetch(adv->replan.executor, addr, bytes);
@@ -187,6 +187,7 @@ static int open_horizon(struct umadv *adv)
 					     .out_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta)),
 					     .evict_ns = (int64_t)eviction_ns(&adv->device),
 					     .advice_ns = (int64_t)(in_ns + (double)(2 * p->c_api + p->c_pf)),
+					     .on_host = adv->device.on_host,
 					     .remote = p->b_remote > 0,
 					     .dead = is_dead,
 					     .next = next_use,

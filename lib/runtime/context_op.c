@@ -229,6 +229,8 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 	}
 	adv->horizon.shared = adv->pending.shared;
 	um_horizon_op(&adv->horizon, stream, o->uses, o->n_uses, ns, um_cost_streams(&op->cost, touched));
+	if (adv->horizon.exceeds)
+		um_context_warn_host(adv);
 }
 
 /* The executor follows no plan. */

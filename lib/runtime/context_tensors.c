@@ -331,6 +331,8 @@ static void forget(struct umadv *adv, uint64_t addr, uint64_t bytes)
 		if (left)
 			continue;
 		um_executor_forget(adv->replan.executor, a, UM_BLOCK_BYTES);
+		if (adv->device.on_host)
+			um_block_lru_remove_range(adv->device.on_host, a, UM_BLOCK_BYTES);
 		if (adv->horizon.host.capacity)
 			um_horizon_gone(&adv->horizon, a);
 	}

@@ -17,6 +17,7 @@ void um_plan_device_fini(struct um_plan_device *d)
 {
 	um_vec_fini(&d->rooms);
 	um_vec_fini(&d->own);
+	um_vec_fini(&d->on_host);
 }
 
 void um_plan_job_init(struct um_plan_job *j)
@@ -101,8 +102,9 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 
 static int find_host(void *user, const struct um_plan *plan, uint64_t *bytes)
 {
-	(void)user;
-	return um_compiled_plan_host(plan, bytes);
+	const struct um_plan_device *d = user;
+
+	return um_compiled_plan_host(plan, d->on_host.at, d->on_host.n, bytes);
 }
 
 static int try_build(struct um_plan_job *j, uint64_t budget, struct deadline *deadline, int relaunches)
@@ -113,6 +115,8 @@ static int try_build(struct um_plan_job *j, uint64_t budget, struct deadline *de
 						.profile = &j->device.profile,
 						.budget = budget,
 						.host_budget = j->device.host_budget,
+						.on_host = j->device.on_host.at,
+						.n_on_host = j->device.on_host.n,
 						.rooms = j->device.rooms.at,
 						.n_rooms = j->device.rooms.n,
 						.grow_at = GROW_AT,

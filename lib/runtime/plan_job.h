@@ -30,6 +30,7 @@ struct um_plan_device {
 	int can_discard; /* the device can */
 	enum um_evict_policy evict;
 	UM_VEC(struct um_plan_room) rooms; /* where tensors may be placed, ascending */
+	UM_VEC(uint64_t) on_host; /* blocks that have host memory, ascending, where that is limited */
 	UM_VEC(struct um_plan_room) own; /* all memory of the arenas: nothing else is discarded */
 };
 

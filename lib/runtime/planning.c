@@ -124,6 +124,11 @@ static int take_device(const struct um_plan_host *h, struct um_plan_device *d)
 	d->profile = c->profile;
 	d->budget = c->budget;
 	d->host_budget = c->host_budget;
+	for (const struct um_tree_node *n = c->on_host && h->tensors->bytes_live_peak > c->host_budget
+						    ? um_tree_first(&c->on_host->by_addr)
+						    : NULL;
+	     n && !err; n = um_tree_next(n))
+		err = um_vec_push(&d->on_host, n->a);
 	d->larger = c->larger;
 	d->can_discard = c->gpu->caps.discard;
 	d->evict = (enum um_evict_policy)h->options->pub.evict;

@@ -149,6 +149,15 @@ static void warn_host(struct um_replan *r, uint64_t needed)
 			       MIB(needed), MIB(d->host_budget), d->host_limit);
 }
 
+/* Under this plan the block leaves the device. */
+static void note_on_host(void *user, uint64_t addr)
+{
+	struct um_block_lru *on_host = user;
+
+	if (!um_block_lru_find(on_host, addr))
+		(void)um_block_lru_add(on_host, addr); /* more than may: the plan has said so */
+}
+
 /* Follows the plan that is ready. `followed`: the one before, to the end of an iteration. */
 static void follow(struct um_replan *r, int followed)
 {
@@ -166,6 +175,8 @@ static void follow(struct um_replan *r, int followed)
 	um_compiled_plan_init(&p->job->program);
 	r->plan_peak_bytes = p->job->figures.peak_bytes;
 	warn_host(r, r->program.host * UM_BLOCK_BYTES);
+	if (r->host.device->on_host)
+		um_compiled_plan_visit_leaving(&r->program, note_on_host, r->host.device->on_host);
 	r->n_iterations = p->order.n_iterations;
 	r->key = p->order.key;
 	um_planning_done(p);

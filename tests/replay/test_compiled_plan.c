@@ -31,8 +31,10 @@ static const struct um_action *nth(const struct um_compiled_plan *p, enum um_act
 /* Two persistent slots of two blocks that take turns in two blocks of memory. */
 static void turns(void)
 {
+	const uint64_t others[] = {BASE - MIB2, BASE, BASE + 3 * MIB2, BASE + 4 * MIB2};
 	struct um_plan plan;
 	struct um_compiled_plan p;
+	uint64_t host;
 
 	um_plan_init(&plan);
 	um_compiled_plan_init(&p);
@@ -63,6 +65,11 @@ static void turns(void)
 	p.run_out = 1;
 	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "turns: the plan compiles with shorter runs");
 	is_u64(STEADY.n_out, 4, "turns: then a block leaves at a time");
+	plan.budget = 2 * MIB2;
+	ok(um_compiled_plan_host(&plan, NULL, 0, &host) == 0 && host == 4 * MIB2,
+	   "turns: all four blocks leave, and take host memory");
+	ok(um_compiled_plan_host(&plan, others, 4, &host) == 0 && host == 6 * MIB2,
+	   "turns: of four that have left before, the plan's own count once");
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }

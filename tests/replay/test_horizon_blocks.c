@@ -287,9 +287,43 @@ static void bounds(void)
 	um_horizon_blocks_fini(&t);
 }
 
+/* --- some of them ------------------------------------------------------------------------------------------------- */
+
+/* A bit for each block from the second on. */
+static int is_in(void *user, uint64_t addr)
+{
+	return (int)(*(const unsigned *)user >> (addr / UM_BLOCK_BYTES) & 1);
+}
+
+static uint64_t chosen(unsigned of)
+{
+	const struct um_horizon_block *b = um_horizon_blocks_victim_of(&t, 10, is_in, &of);
+
+	return b ? b->addr / UM_BLOCK_BYTES : 0;
+}
+
+static void some(void)
+{
+	const uint64_t next[] = {0, UM_HORIZON_UNKNOWN, UM_HORIZON_UNKNOWN, 30, 20, 10};
+
+	if (um_horizon_blocks_init(&t, 8))
+		tap_bail("no memory");
+	um_horizon_blocks_begin(&t, 1);
+	for (uint64_t i = 1; i <= 5; i++)
+		um_horizon_blocks_come(&t, i * UM_BLOCK_BYTES, next[i]);
+	is_u64(chosen(0x3e), 2, "of blocks of unknown use, one that came last is chosen");
+	is_u64(chosen(0x3a), 1, "but only one that is accepted");
+	is_u64(chosen(0x38), 3, "without one of these, the one that is used furthest from now");
+	is_u64(chosen(0x30), 4, "likewise only one that is accepted");
+	is_u64(chosen(0x20), 0, "none that the op at hand uses");
+	is_u64(chosen(0), 0, "nothing is chosen where none is accepted");
+	um_horizon_blocks_fini(&t);
+}
+
 int main(void)
 {
 	random_operations();
+	some();
 	bounds();
 	return tap_done();
 }

@@ -66,11 +66,10 @@ static void play(struct umadv *adv, struct um_gpu *gpu, void **w, struct run *r)
 	r->err |= um_sim_sync(gpu);
 }
 
-/* On a device with room for all: nothing leaves it but by hints. */
-static void run(const char *strategy, uint64_t limit, struct run *r)
+static void run_on(uint64_t capacity, const char *strategy, uint64_t limit, struct run *r)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
-	struct um_sim_options so = {.profile = v100, .capacity = 4 * TENSORS * BYTES};
+	struct um_sim_options so = {.profile = v100, .capacity = capacity};
 	struct umadv_options o;
 	struct um_gpu *gpu = NULL;
 	struct umadv *adv = NULL;
@@ -97,6 +96,34 @@ static void run(const char *strategy, uint64_t limit, struct run *r)
 	um_sim_tally(gpu, &tally);
 	r->taken = tally.host_bytes;
 	umadv_close(adv);
+}
+
+/* On a device with room for all: nothing leaves it but by hints. */
+static void run(const char *strategy, uint64_t limit, struct run *r)
+{
+	run_on(4 * TENSORS * BYTES, strategy, limit, r);
+}
+
+/* On a device without more room than the budget, operations without a plan get hints, too. */
+static void before_plans(void)
+{
+	struct run free_run, r;
+	uint64_t limit;
+
+	run_on(BUDGET, "lookahead", 0, &free_run);
+	ok(free_run.taken > free_run.planned,
+	   "before a plan other blocks leave than those of the plan (%llu, %llu MiB)",
+	   (unsigned long long)(free_run.taken / MIB), (unsigned long long)(free_run.planned / MIB));
+	for (limit = LEAST + 8 * MIB; limit < free_run.taken; limit += 8 * MIB) {
+		run_on(BUDGET, "lookahead", limit, &r);
+		is_int(r.err, 0, "with a limit of %llu MiB the program runs", (unsigned long long)(limit / MIB));
+		ok(r.taken <= limit, "the driver takes no more for all iterations (%llu MiB)",
+		   (unsigned long long)(r.taken / MIB));
+		ok(r.planned, "there is a plan (%llu MiB)", (unsigned long long)(r.planned / MIB));
+	}
+	run_on(BUDGET, "lookahead", LEAST / 2, &r);
+	is_int(r.err, 0, "with a limit below what must be off the device the program runs");
+	ok(r.lines >= 1, "a line says that it may be killed: %s", r.line);
 }
 
 static void limits(void)
@@ -269,6 +296,7 @@ static void ranks(void)
 int main(void)
 {
 	limits();
+	before_plans();
 	on_use();
 	cgroups();
 	ranks();

@@ -62,7 +62,7 @@ static int choose_again(struct um_plan *plan, const struct um_plan_request *r)
 static int find_host(void *user, const struct um_plan *plan, uint64_t *bytes)
 {
 	(void)user;
-	return um_compiled_plan_host(plan, bytes);
+	return um_compiled_plan_host(plan, NULL, 0, bytes);
 }
 
 int um_plan_again(struct um_plan *plan, const struct um_profile *profile)

@@ -480,7 +480,7 @@ static int save(struct play *p)
 		err = um_plan_again(plan, p->o->profile);
 	if (!err)
 		err = um_plan_check(plan, &p->out->plan, p->out->why, sizeof p->out->why);
-	err = err ? err : um_compiled_plan_host(plan, &p->out->plan.host_bytes);
+	err = err ? err : um_compiled_plan_host(plan, NULL, 0, &p->out->plan.host_bytes);
 	if (err)
 		return err;
 	if (p->o->planned)
