@@ -230,7 +230,7 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 	int other = 0;
 
 	adv->op.plain = 0;
-	if (um_context_joint_changed(adv))
+	if (um_context_joint_changed(adv) || adv->joint.due)
 		um_context_take_joint(adv);
 	check_device(adv);
 	report_iteration(adv, name);

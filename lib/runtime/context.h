@@ -67,6 +67,7 @@ struct umadv {
 	struct {
 		int entered, context; /* its number among the contexts that share memory, once it has one */
 		unsigned seen; /* um_joint_news that it knows */
+		int due; /* the budget could not change: the next iteration tries again */
 		int somewhere; /* ops name ranges larger than what they access */
 	} joint; /* memory that contexts of other devices use, too */
 	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */

@@ -153,6 +153,8 @@ static int mark_all(struct umadv *adv, uint64_t *bytes)
 		shared = more && !alone && range.addr < t->addr + t->bytes;
 		if (!shared && t->flags & UM_TENSOR_JOINT)
 			end_advice(adv, t);
+		if (shared && !(t->flags & UM_TENSOR_JOINT) && adv->replan.executor)
+			um_executor_release(adv->replan.executor, t->addr, t->bytes);
 		if (shared || t->flags & UM_TENSOR_JOINT)
 			changes |= mark(t, shared);
 		*bytes += shared ? t->bytes : 0;
@@ -170,7 +172,7 @@ static void change_budget(struct umadv *adv, uint64_t bytes)
 	um_chosen_device_join(&adv->device, bytes);
 	if (um_context_change_budget(adv)) {
 		um_chosen_device_join(&adv->device, before);
-		adv->joint.seen--; /* asks again */
+		adv->joint.due = 1;
 		return;
 	}
 	adv->sharing.hinted = adv->device.budget;
@@ -180,6 +182,7 @@ void um_context_take_joint(struct umadv *adv)
 {
 	uint64_t bytes = 0;
 
+	adv->joint.due = 0;
 	adv->joint.seen = atomic_load_explicit(&um_joint_news, memory_order_acquire);
 	if (!adv->joint.entered)
 		return;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/fork_exit.h"
 
+#include "runtime/joint.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,10 +20,12 @@ static atomic_int several; /* contexts have been open at once */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	um_joint_before_fork();
 }
 
 static void in_parent(void)
 {
+	um_joint_after_fork();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -32,6 +36,7 @@ static void in_child(void)
 		if (f->abandon)
 			f->abandon(f->context);
 	contexts = tracers = NULL;
+	um_joint_after_fork();
 	pthread_mutex_unlock(&lock);
 }
 

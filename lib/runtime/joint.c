@@ -25,24 +25,18 @@ struct range {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static UM_VEC(struct range) ranges;
 static uint16_t contexts; /* a bit for each number in use */
 atomic_uint um_joint_news;
 
-static void before_fork(void)
+void um_joint_before_fork(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void after_fork(void)
+void um_joint_after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
-}
-
-static void watch(void)
-{
-	pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 static uint64_t end_of(struct um_joint_run r)
@@ -86,7 +80,6 @@ int um_joint_enter(void)
 {
 	int free_one = 0;
 
-	pthread_once(&once, watch);
 	pthread_mutex_lock(&lock);
 	while (free_one < UM_JOINT_CONTEXTS && contexts >> free_one & 1)
 		free_one++;

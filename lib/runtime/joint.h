@@ -50,6 +50,10 @@ extern atomic_uint um_joint_news;
 int um_joint_enter(void);
 void um_joint_leave_all(int context);
 
+/* No thread is in the table while the process forks. The lock of the list of contexts is taken first. */
+void um_joint_before_fork(void);
+void um_joint_after_fork(void);
+
 /* Both contexts have adopted the range. `alone`: the one of them that has used it, or -1: both, or neither. Without
  * memory it stays as it is. */
 void um_joint_add(int a, int b, struct um_joint_run range, int alone);
