@@ -210,27 +210,34 @@ static void request(struct umadv *adv, const struct um_tensor *t, const struct u
 		um_context_prefetch_joint(adv, r->run[i].addr, r->run[i].bytes, stream);
 }
 
+/* A use of all shared ranges in its part of the tensor. */
+static void use(struct umadv *adv, const struct um_use *u, enum um_joint_how how, um_stream stream)
+{
+	int fits = adv->device.joint <= adv->device.most / MOST_PART, write = (u->access & UM_WRITE) != 0;
+	uint64_t from = u->tensor->addr + u->off, end = from + u->bytes;
+	struct um_joint_request r;
+
+	while (from < end) {
+		um_joint_use(adv->joint.context, (struct um_joint_run){from, end - from}, write, fits, how, &r);
+		if (r.advice || r.n)
+			request(adv, u->tensor, &r, stream);
+		from = r.of.bytes ? r.of.addr + r.of.bytes : end;
+	}
+}
+
 void um_context_use_joint(struct umadv *adv, um_stream stream)
 {
 	const struct um_op_state *o = &adv->op;
-	int fits = adv->device.joint <= adv->device.most / MOST_PART;
 	enum um_joint_how how = adv->joint.somewhere ? UM_JOINT_SOMEWHERE : UM_JOINT_WHOLE;
 
 	if (!adv->joint.entered || !um_gpu_takes_hints(adv->device.gpu) ||
 	    adv->options.strategy == UM_STRATEGY_ON_DEMAND)
 		return;
-	for (const struct um_use *u = o->uses; u < o->uses + o->n_uses; u++) {
-		struct um_joint_request r;
-
-		if (!(u->tensor->flags & UM_TENSOR_JOINT))
-			continue;
-		um_joint_use(adv->joint.context, (struct um_joint_run){u->tensor->addr + u->off, u->bytes},
-			     (u->access & UM_WRITE) != 0, fits,
-			     o->cpu		     ? UM_JOINT_ON_CPU
-			     : u->touched < u->bytes ? UM_JOINT_SOMEWHERE
-						     : how,
-			     &r);
-		if (r.advice || r.n)
-			request(adv, u->tensor, &r, stream);
-	}
+	for (const struct um_use *u = o->uses; u < o->uses + o->n_uses; u++)
+		if (u->tensor->flags & UM_TENSOR_JOINT)
+			use(adv, u,
+			    o->cpu		    ? UM_JOINT_ON_CPU
+			    : u->touched < u->bytes ? UM_JOINT_SOMEWHERE
+						    : how,
+			    stream);
 }

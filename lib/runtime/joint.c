@@ -232,13 +232,15 @@ static void use(struct range *r, int context, struct um_joint_run used, int writ
 void um_joint_use(int context, struct um_joint_run part_used, int write, int stays, enum um_joint_how how,
 		  struct um_joint_request *out)
 {
+	struct range *first = NULL;
+
 	out->advice = UM_JOINT_AS_IT_IS;
-	out->n = 0;
+	out->of.bytes = out->n = 0;
 	pthread_mutex_lock(&lock);
 	for (struct range *r = ranges.at, *end = r + ranges.n; r < end; r++)
-		if (overlap(r->of, part_used)) {
-			use(r, context, part_used, write, stays, how, out);
-			break;
-		}
+		if (overlap(r->of, part_used) && (!first || r->of.addr < first->of.addr))
+			first = r;
+	if (first)
+		use(first, context, part_used, write, stays, how, out);
 	pthread_mutex_unlock(&lock);
 }

@@ -32,7 +32,7 @@ enum um_joint_advice { UM_JOINT_AS_IT_IS, UM_JOINT_ADVISE, UM_JOINT_WITHDRAW };
 /* What a context requests before its op, in this order. */
 struct um_joint_request {
 	enum um_joint_advice advice; /* read mostly, for `of` */
-	struct um_joint_run of;
+	struct um_joint_run of; /* the range that is used; 0 bytes: none */
 	unsigned n; /* to be prefetched */
 	struct um_joint_run run[UM_JOINT_RUNS];
 };
@@ -64,8 +64,8 @@ void um_joint_leave(int context, struct um_joint_run tensor);
  * own now. */
 int um_joint_next(int context, uint64_t from, struct um_joint_run *range, int *alone);
 
-/* The context is about to use a part of a tensor that is not its own alone. `write`: it may change it. `stays`: what
- * the context uses stays on its device until another one uses it. */
+/* The context is about to use a part of a tensor that is not its own alone; of several ranges in it, the first one is
+ * meant. `write`: it may change it. `stays`: what the context uses stays on its device until another one uses it. */
 void um_joint_use(int context, struct um_joint_run part, int write, int stays, enum um_joint_how how,
 		  struct um_joint_request *out);
 

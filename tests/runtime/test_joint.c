@@ -83,6 +83,22 @@ static void moves(void)
 	end();
 }
 
+static void several(void)
+{
+	struct um_joint_request r;
+
+	begin(-1);
+	um_joint_add(a, b, (struct um_joint_run){BASE - 4 * MIB, 4 * MIB}, -1);
+	um_joint_use(a, (struct um_joint_run){BASE - 2 * MIB, 4 * MIB}, 1, 1, UM_JOINT_WHOLE, &r);
+	ok(r.of.addr == BASE - 4 * MIB && r.of.bytes == 4 * MIB && r.n == 1 && r.run[0].bytes == 2 * MIB,
+	   "of a part in two ranges, the use of the first one is reported");
+	um_joint_use(a, (struct um_joint_run){BASE, 2 * MIB}, 1, 1, UM_JOINT_WHOLE, &r);
+	ok(r.of.addr == BASE && r.n == 1 && r.run[0].bytes == 2 * MIB, "then that of the other");
+	um_joint_use(a, (struct um_joint_run){BASE + 8 * MIB, MIB}, 1, 1, UM_JOINT_WHOLE, &r);
+	ok(!r.of.bytes && !r.n, "behind both there is none");
+	end();
+}
+
 static void keeps_copies(void)
 {
 	enum um_joint_advice advice = UM_JOINT_AS_IT_IS;
@@ -160,6 +176,7 @@ static void ends(void)
 int main(void)
 {
 	moves();
+	several();
 	keeps_copies();
 	belongs();
 	ends();
