@@ -5,6 +5,9 @@
 #ifndef UM_BASE_BISECT_H
 #define UM_BASE_BISECT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* Raises `lo`, a variable, to the first `i` in [lo, hi) for which `is_before`, an expression of `i`, is 0; to `hi`
  * where it never is. Once 0 it must stay 0. O(log n). */
 #define UM_BISECT(lo, hi, i, is_before)                                                                                \
@@ -15,5 +18,14 @@
 		else                                                                                                   \
 			um_end_ = i;                                                                                   \
 	}
+
+/* The index of `x` among `n` ascending numbers; `n`: it is not there. */
+static inline size_t um_bisect_find(const uint64_t *ascending, size_t n, uint64_t x)
+{
+	size_t lo = 0;
+
+	UM_BISECT(lo, n, i, ascending[i] < x)
+	return lo < n && ascending[lo] == x ? lo : n;
+}
 
 #endif

@@ -332,7 +332,9 @@ int um_inject_use_elsewhere(struct um_inject_uses *u, const struct um_range_seen
 
 void um_session_end_shared(const struct um_range *r)
 {
-	for (int i = 0; i < UM_INJECT_DEVICES && um_session_asks(); i++)
+	if (!um_session_asks())
+		return;
+	for (int i = 0; i < UM_INJECT_DEVICES; i++)
 		if (devices[i].adv && &devices[i] != r->device)
 			umadv_disown(devices[i].adv, (void *)(uintptr_t)r->at, r->bytes);
 }

@@ -41,8 +41,8 @@ struct um_plan_request {
 	const struct um_profile *profile; /* borrowed: link rates, costs of hints, op estimates where ns is 0 */
 	uint64_t budget; /* bytes */
 	uint64_t host_budget; /* of host memory (model/plan_host.h), of lookahead; 0: no limit */
-	const uint64_t
-		*on_host; /* addresses of blocks that have host memory already, ascending; NULL: none. Borrowed */
+	/* Addresses of blocks that have host memory already, ascending. Borrowed; NULL: none. */
+	const uint64_t *on_host;
 	size_t n_on_host;
 	const struct um_plan_room *rooms; /* arenas; slots that fit in none are placed after `grow_at` */
 	size_t n_rooms;

@@ -13,6 +13,7 @@
  */
 #include "plan/search.h"
 
+#include "base/bisect.h"
 #include "base/diag.h"
 #include "plan/search_state.h"
 
@@ -231,13 +232,6 @@ static uint64_t work_for(uint64_t ops, uint64_t ns)
 	return more > most + less ? more - less : most;
 }
 
-static int cmp_addr(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Blocks without a place have no memory yet. */
 static void mark_on_host(struct um_search *s, const struct um_search_request *r)
 {
@@ -246,7 +240,7 @@ static void mark_on_host(struct um_search *s, const struct um_search_request *r)
 		uint64_t place = s->out->sched.slots.at[part->slot].place;
 		uint64_t addr = (place + part->off) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 
-		if (place != UINT64_MAX && bsearch(&addr, r->on_host, r->n_on_host, sizeof addr, cmp_addr))
+		if (place != UINT64_MAX && um_bisect_find(r->on_host, r->n_on_host, addr) < r->n_on_host)
 			s->on_host[part->block] = 1;
 	}
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/compiled_plan.h"
 
+#include "base/bisect.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,20 +27,13 @@ struct others {
 	uint8_t *leaves;
 };
 
-static int cmp_addr(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void note(void *user, uint64_t addr)
 {
 	struct others *o = user;
-	const uint64_t *found = bsearch(&addr, o->at, o->n, sizeof addr, cmp_addr);
+	size_t i = um_bisect_find(o->at, o->n, addr);
 
-	if (found)
-		o->leaves[found - o->at] = 1;
+	if (i < o->n)
+		o->leaves[i] = 1;
 }
 
 int um_compiled_plan_host(const struct um_plan *plan, const uint64_t *others, size_t n, uint64_t *bytes)

@@ -26,7 +26,7 @@ static int cmp_addr(const void *a, const void *b)
 
 static int has_address(const uint64_t *sorted, size_t n, uint64_t addr)
 {
-	return n && bsearch(&addr, sorted, n, sizeof *sorted, cmp_addr);
+	return um_bisect_find(sorted, n, addr) < n;
 }
 
 /* A resident block that stays as a plan begins. */

@@ -27,11 +27,9 @@ int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_bloc
 	return 0;
 }
 
-int um_on_use_limit_host(struct um_on_use *p, uint64_t blocks)
+void um_on_use_limit_host(struct um_on_use *p, struct um_block_lru *on_host)
 {
-	uint64_t most = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
-
-	return p->tracks ? um_block_lru_init(&p->left, most ? most : 1) : 0;
+	p->on_host = p->tracks ? on_host : NULL;
 }
 
 int um_on_use_skip_resident(struct um_on_use *p, uint64_t device_blocks)
@@ -58,7 +56,6 @@ void um_on_use_fini(struct um_on_use *p)
 	if (p->given)
 		p->gpu->api->cudaEventDestroy(p->gpu, p->given);
 	um_block_lru_fini(&p->resident);
-	um_block_lru_fini(&p->left);
 	memset(p, 0, sizeof *p);
 }
 
@@ -83,9 +80,9 @@ static struct um_lru_block *victim(const struct um_on_use *p)
 
 	if (!first || first->serial == p->resident.serial)
 		return NULL;
-	if (!p->left.most || p->left.by_addr.n < p->left.most)
+	if (!p->on_host || p->on_host->by_addr.n < p->on_host->most)
 		return first;
-	while (b && b->serial != p->resident.serial && !um_block_lru_find(&p->left, b->node.a))
+	while (b && b->serial != p->resident.serial && !um_block_lru_find(p->on_host, b->node.a))
 		b = b->next;
 	return b && b->serial != p->resident.serial ? b : first;
 }
@@ -97,8 +94,8 @@ static int evict(struct um_on_use *p, um_stream stream)
 
 	if (!b)
 		return 0;
-	if (p->left.most && !um_block_lru_find(&p->left, b->node.a))
-		p->exceeds |= um_block_lru_add(&p->left, b->node.a) != 0;
+	if (p->on_host && !um_block_lru_find(p->on_host, b->node.a))
+		p->exceeds |= um_block_lru_add(p->on_host, b->node.a) != 0;
 	if (p->out_bytes && p->out + p->out_bytes != b->node.a)
 		flush_out(p, stream);
 	if (!p->out_bytes)

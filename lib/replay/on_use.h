@@ -30,7 +30,7 @@ struct um_on_use {
 	int tracks;
 	int skips_resident; /* see um_on_use_skip_resident */
 	int full; /* prefetched blocks may have been evicted since: no block is known to be resident */
-	struct um_block_lru left; /* blocks that have been evicted, as many as may be; without room: no limit */
+	struct um_block_lru *on_host; /* blocks that have been evicted, as many as may be; NULL: no limit */
 	int exceeds; /* more had to be */
 	struct um_block_lru resident; /* the use is recorded with the number of the op */
 	uint64_t out, out_bytes; /* blocks to be evicted by the next call */
@@ -43,9 +43,9 @@ struct um_on_use {
 int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_issue *give, void *user);
 void um_on_use_fini(struct um_on_use *p);
 
-/* Host memory: once `blocks` blocks were evicted, they are the preferred victims. Before the first op, where
- * the device does not keep the budget by itself. 0 or -ENOMEM. */
-int um_on_use_limit_host(struct um_on_use *p, uint64_t blocks);
+/* Host memory: once as many blocks were evicted as `on_host` (borrowed) holds, they are the preferred victims. Before
+ * the first op, where the device does not keep the budget by itself. */
+void um_on_use_limit_host(struct um_on_use *p, struct um_block_lru *on_host);
 
 /* From now on no call is made for blocks that must be resident: those that were prefetched before, as long as they do
  * not fill the device (of so many blocks). Prefetches are then of whole blocks. Ranges of which an op touches only a

@@ -215,8 +215,8 @@ static int open_unplanned(struct umadv *adv)
 	if (strategy == UM_STRATEGY_PREFETCH_ON_USE) {
 		err = um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX,
 				     um_context_issue_hint, adv);
-		return err || !d->host_budget ? err
-					      : um_on_use_limit_host(&adv->on_use, d->host_budget / UM_BLOCK_BYTES);
+		um_on_use_limit_host(&adv->on_use, d->on_host);
+		return err;
 	}
 	if (strategy != UM_STRATEGY_LOOKAHEAD || !adv->replan.executor || d->larger)
 		return 0;

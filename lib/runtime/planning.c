@@ -115,20 +115,29 @@ static uint64_t wall_ms(void)
 	return um_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
+/* Where the limit of host memory matters. 0 or -ENOMEM. */
+static int take_on_host(const struct um_plan_host *h, struct um_plan_device *d)
+{
+	const struct um_chosen_device *c = h->device;
+	const struct um_tree_node *n = NULL;
+	int err = 0;
+
+	if (c->on_host && h->tensors->bytes_live_peak > c->host_budget)
+		n = um_tree_first(&c->on_host->by_addr);
+	for (; n && !err; n = um_tree_next(n))
+		err = um_vec_push(&d->on_host, n->a);
+	return err;
+}
+
 static int take_device(const struct um_plan_host *h, struct um_plan_device *d)
 {
 	const struct um_chosen_device *c = h->device;
 	const struct um_arena_pool *pool = &h->tensors->pool;
-	int err = 0;
+	int err = take_on_host(h, d);
 
 	d->profile = c->profile;
 	d->budget = c->budget;
 	d->host_budget = c->host_budget;
-	for (const struct um_tree_node *n = c->on_host && h->tensors->bytes_live_peak > c->host_budget
-						    ? um_tree_first(&c->on_host->by_addr)
-						    : NULL;
-	     n && !err; n = um_tree_next(n))
-		err = um_vec_push(&d->on_host, n->a);
 	d->larger = c->larger;
 	d->can_discard = c->gpu->caps.discard;
 	d->evict = (enum um_evict_policy)h->options->pub.evict;

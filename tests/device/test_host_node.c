@@ -64,7 +64,7 @@ static void lists(void)
 	}
 }
 
-/* --- what the driver is told -------------------------------------------------------------------------------------- */
+/* --- destinations of hints ---------------------------------------------------------------------------------------- */
 
 static void load(void)
 {
@@ -138,7 +138,7 @@ static void evictions(void)
 	fake->attributes[0][UM_AT_HOST_NUMA_ID] = -1;
 	is_place(0, UM_LOC_HOST, 0, 0, "they go to any node if the driver knows none");
 	fake->version = 12010;
-	is_place(2, -1, -1, 0, "a driver of CUDA 12.1 is told the host alone");
+	is_place(2, -1, -1, 0, "with a driver of CUDA 12.1, hints name the host without a node");
 	fake->version = 13000;
 }
 

@@ -167,7 +167,7 @@ static void ends(void)
 	um_joint_leave_all(a);
 	while (n < UM_JOINT_CONTEXTS && (more[n] = um_joint_enter()) >= 0)
 		n++;
-	is_int(n, UM_JOINT_CONTEXTS, "so many contexts get a number");
+	is_int(n, UM_JOINT_CONTEXTS, "16 contexts get a number");
 	is_int(um_joint_enter(), -1, "another one does not");
 	while (n)
 		um_joint_leave_all(more[--n]);
