@@ -7,8 +7,11 @@
  */
 #include "standin/module.h"
 
+#include <lz4.h>
 #include <stdio.h>
+#include <zstd.h>
 
+static const struct um_unpack unpack = {LZ4_decompress_safe, ZSTD_decompress, ZSTD_isError};
 static struct um_module *modules; /* under lock */
 
 /* --- loading ------------------------------------------------------------------------------------------------------ */
@@ -98,7 +101,7 @@ static int load_image(const void *data, size_t bytes, struct um_module **out)
 	m = calloc(1, sizeof *m);
 	if (!m)
 		return UM_CUDA_NO_MEMORY;
-	err = um_image_read(&m->image, data, bytes, um_standin_sm());
+	err = um_image_read(&m->image, data, bytes, um_standin_sm(), &unpack);
 	if (err) {
 		free(m);
 		return err == -ENOMEM ? UM_CUDA_NO_MEMORY : UM_CU_INVALID_IMAGE;
@@ -116,22 +119,12 @@ static int load_image(const void *data, size_t bytes, struct um_module **out)
 	return UM_CUDA_OK;
 }
 
-/* A program's image, direct or behind the small header of nvcc with a pointer to it. */
 static int load(const void *image, struct um_module **out)
 {
-	struct {
-		uint32_t magic, version;
-		const void *data;
-	} wrapped;
-
 	if (!image || !out)
 		return UM_CUDA_INVALID_VALUE;
-	memcpy(&wrapped.magic, image, sizeof wrapped.magic);
-	if (wrapped.magic == UM_FAT_WRAPPER) {
-		memcpy(&wrapped, image, sizeof wrapped);
-		image = wrapped.data;
-	}
-	return load_image(image, um_image_bytes(image), out);
+	image = um_fat_image(image);
+	return load_image(image, um_fat_bytes(image), out);
 }
 
 static int load_file(const char *path, struct um_module **out)

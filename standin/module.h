@@ -11,11 +11,9 @@
 #ifndef UM_STANDIN_MODULE_H
 #define UM_STANDIN_MODULE_H
 
-#include "standin/image.h"
+#include "kernel/image.h"
 #include "standin/var_room.h"
 #include "standin/standin.h"
-
-#define UM_FAT_WRAPPER 0x466243b1u /* magic, version, and a pointer to a fat binary: what nvcc registers */
 
 struct um_module {
 	struct um_module *next;

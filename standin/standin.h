@@ -13,7 +13,6 @@
  *     device.c    devices, attributes
  *     context.c   contexts
  *     export.c    why NVIDIA's own runtime does not start on this driver
- *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
  *     module.c    modules, libraries, functions, globals
  *     var_room.c  device memory for the variables of modules
  *     launch.c    launches: copies of parameters, touched ranges, host functions for kernels

@@ -4,10 +4,12 @@
  */
 #include "fuzz.h"
 
+#include <lz4.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
-#include "standin/image.h"
+#include "kernel/image.h"
 
 const char fuzz_name[] = "image";
 
@@ -36,12 +38,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* Of exactly that size, so that a read behind its end is seen. */
 	unsigned char *copy = malloc(size ? size : 1);
+	static const struct um_unpack unpack = {LZ4_decompress_safe, ZSTD_decompress, ZSTD_isError};
+	struct um_fat_part code;
 	struct um_image image;
 
 	if (!copy)
 		return 0;
 	memcpy(copy, data, size);
-	if (um_image_read(&image, copy, size, 80) == 0)
+	if (um_image_read(&image, copy, size, 80, &unpack) == 0)
+		look(&image);
+	memset(&image, 0, sizeof image);
+	if (um_image_code(&code, copy, size) && um_image_code_read(&image, &code, &unpack) == 0)
 		look(&image);
 	memset(&image, 0, sizeof image);
 	if (um_image_ptx(&image, (const char *)copy, size) == 0)

@@ -5,7 +5,7 @@
  * Kernels are symbols that are marked as entries; a section .nv.info.NAME lists attributes of a kernel, including its
  * parameters; variables are objects in the sections for globals and constants.
  */
-#include "standin/image.h"
+#include "kernel/image.h"
 
 #include <elf.h>
 

@@ -8,10 +8,11 @@
  *
  * Images are not trusted: no byte outside of them is read, whatever their content.
  */
-#ifndef UM_STANDIN_IMAGE_H
-#define UM_STANDIN_IMAGE_H
+#ifndef UM_KERNEL_IMAGE_H
+#define UM_KERNEL_IMAGE_H
 
 #include "base/vec.h"
+#include "kernel/fat.h"
 
 #define UM_IMAGE_PARAM_MAX 32764u /* bytes of all parameters of a kernel: CUDA's limit */
 
@@ -50,13 +51,16 @@ struct um_image {
  * Reads the image at `data`, of `bytes` bytes. Of a fat binary it reads the best part for a device of capability `sm`:
  * ELF of the same major version, else PTX, else any. What kernels write is read from the best PTX for the device. Of a
  * kernel without PTX, pointers to const of its name are taken as not written through, all else as written. 0; -EINVAL:
- * no image, or a damaged one; -ENOTSUP: unknown compression; -ENOMEM.
+ * no image, or a damaged one; -ENOTSUP: nothing unpacks it; -ENOMEM.
  */
-int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm);
+int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm, const struct um_unpack *unpack);
 void um_image_fini(struct um_image *image);
 
-/* Bytes of an image in memory according to its header, which is trusted; 0: no image. */
-size_t um_image_bytes(const void *data);
+/* The PTX of an image, as it is in it: that for the newest device. 0: it has none. */
+int um_image_code(struct um_fat_part *out, const void *data, size_t bytes);
+
+/* Reads such PTX. `out` is empty. Errors as above. */
+int um_image_code_read(struct um_image *out, const struct um_fat_part *code, const struct um_unpack *unpack);
 
 /* The kernel of that name, or NULL. */
 const struct um_image_kernel *um_image_kernel_find(const struct um_image *image, const char *name);

@@ -3,7 +3,7 @@
  * Device images: what is read of good ones, and that damaged ones do no harm. All are made here; those of a real
  * compiler are read in standin_runtime.sh.
  */
-#include "standin/image.h"
+#include "kernel/image.h"
 #include "tap.h"
 
 #include <elf.h>
@@ -134,6 +134,8 @@ static size_t fat_make(unsigned char *out, enum pack pack)
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
+static const struct um_unpack unpack = {LZ4_decompress_safe, ZSTD_decompress, ZSTD_isError};
+
 /* From memory of exactly that size, so that a read behind it is seen. */
 static int read_exact(struct um_image *image, const void *data, size_t bytes, int sm)
 {
@@ -144,7 +146,7 @@ static int read_exact(struct um_image *image, const void *data, size_t bytes, in
 		tap_bail("no memory");
 	memcpy(copy, data, bytes);
 	*image = (struct um_image){0};
-	err = um_image_read(image, copy, bytes, sm);
+	err = um_image_read(image, copy, bytes, sm, &unpack);
 	free(copy);
 	return err;
 }
@@ -296,14 +298,14 @@ int main(void)
 	check_ptx(&image);
 	um_image_fini(&image);
 	n = elf_make(data);
-	is_u64(um_image_bytes(data), n, "an ELF image tells its size");
+	is_u64(um_fat_bytes(data), n, "an ELF image tells its size");
 	is_u64((uint64_t)-read_exact(&image, data, n, 80), 0, "ELF is read");
 	check_elf(&image);
 	check_written(um_image_kernel_find(&image, "kern"), 626, 3, "code that is not PTX may write through any word");
 	um_image_fini(&image);
 	for (enum pack pack = PLAIN; pack <= ZSTD; pack++) {
 		n = fat_make(data, pack);
-		is_u64(um_image_bytes(data), n, "a fat binary tells its size, %s", how[pack]);
+		is_u64(um_fat_bytes(data), n, "a fat binary tells its size, %s", how[pack]);
 		is_u64((uint64_t)-read_exact(&image, data, n, 86), 0, "a device that an ELF suits gets an image");
 		is_u64((uint64_t)image.sm, 80, "the image is the ELF that suits the device");
 		check_elf(&image);

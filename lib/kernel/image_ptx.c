@@ -4,7 +4,7 @@
  *
  * Reads entries with their parameters and what their code may write through these, and variables.
  */
-#include "standin/image.h"
+#include "kernel/image.h"
 
 #include "kernel/ptx.h"
 #include "kernel/ptx_text.h"
