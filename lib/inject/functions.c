@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/functions.h"
 
+#include "inject/code.h"
 #include "inject/driver.h"
 #include "inject/settings.h"
 
@@ -35,8 +36,13 @@ static int add_words(words *w, size_t param, size_t offset, size_t bytes)
 	return 0;
 }
 
+/* Of all parameters. */
+struct size {
+	size_t params, words;
+};
+
 /* 1: the layout is known, 0: it is not; -ENOMEM. A kernel without parameters answers the first one with an error. */
-static int ask(words *w, size_t *params, int (*info)(void *, size_t, size_t *, size_t *), void *handle)
+static int ask(words *w, struct size *size, int (*info)(void *, size_t, size_t *, size_t *), void *handle)
 {
 	size_t offset, bytes, i;
 	int err = NOT_SUPPORTED;
@@ -47,22 +53,25 @@ static int ask(words *w, size_t *params, int (*info)(void *, size_t, size_t *, s
 			break;
 		if (add_words(w, i, offset, bytes))
 			return -ENOMEM;
+		size->words = (offset + bytes + 7) / 8;
 	}
-	*params = i;
+	size->params = i;
 	return i > 0 || err == 1;
 }
 
-/* What the name calls const is only read. If it is not, the driver withdraws advice that says so, at the price of page
- * faults: results stay the same. */
-static void read_only(words *w, size_t params, const char *name)
+/* What the code does not write through is only read, and without code, what the name calls const. If that is wrong, the
+ * driver withdraws advice that says so, at the price of page faults: results stay the same. */
+static void read_only(words *w, const struct size *size, void *handle, const char *name)
 {
-	unsigned char *constant = um_settings_const() && params ? calloc(params, 1) : NULL;
+	size_t room = size->params > size->words ? size->params : size->words;
+	unsigned char *mark = um_settings_reads_names() && room ? calloc(room, 1) : NULL;
+	int code = mark && um_code_written(mark, size->words, handle, name);
 
-	if (constant && um_signature_constants(constant, params, name))
+	if (code || (mark && um_signature_constants(mark, size->params, name)))
 		for (size_t i = 0; i < w->n; i++)
-			if (constant[w->at[i].param])
+			if (code ? !mark[w->at[i].offset / 8] : mark[w->at[i].param])
 				w->at[i].access = UMADV_ACCESS_READ;
-	free(constant);
+	free(mark);
 }
 
 static const char *name_of(void *handle)
@@ -89,14 +98,15 @@ static struct um_function_layout *make(void *handle, uint64_t when)
 	const char *name = name_of(handle);
 	struct um_function_layout *f = NULL;
 	words w = {0};
-	size_t bytes, params;
-	int known = ask(&w, &params, um_real.cuFuncGetParamInfo, handle);
+	struct size size = {0};
+	size_t bytes;
+	int known = ask(&w, &size, um_real.cuFuncGetParamInfo, handle);
 
 	if (known >= 0 && !w.n)
-		known |= ask(&w, &params, um_real.cuKernelGetParamInfo, handle);
+		known |= ask(&w, &size, um_real.cuKernelGetParamInfo, handle);
 	bytes = w.n * sizeof *w.at;
 	if (known > 0)
-		read_only(&w, params, name);
+		read_only(&w, &size, handle, name);
 	if (known >= 0)
 		f = calloc(1, sizeof *f + bytes + strlen(name) + 1);
 	if (f) {

@@ -22,7 +22,7 @@
 struct um_param_word {
 	uint16_t param, in_param; /* number of the parameter, offset in it */
 	uint16_t offset; /* in the buffer of all parameters: less than 32 KiB */
-	uint16_t access; /* UMADV_ACCESS_READ: a pointer to const by the kernel's name, otherwise UPDATE */
+	uint16_t access; /* UMADV_ACCESS_READ: only read, by code or name of the kernel, otherwise UPDATE */
 };
 
 struct um_function_layout {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hook_stream.c - streams that end or capture, contexts and modules that end
+ * hook_stream.c - streams that end or capture, contexts that end
  *
  * The context must not use a stream's handle after its end, and forgets a stream when its work is complete. A stream
  * that still works when the program destroys it is kept until it is idle: the program does not wait.
@@ -155,16 +155,4 @@ int cuCtxDestroy_v2(void *context)
 {
 	reset(-1, context);
 	return UM_PASS(cuCtxDestroy_v2, (context));
-}
-
-int cuModuleUnload(void *module)
-{
-	um_functions_forget();
-	return UM_PASS(cuModuleUnload, (module));
-}
-
-int cuLibraryUnload(void *library)
-{
-	um_functions_forget();
-	return UM_PASS(cuLibraryUnload, (library));
 }

@@ -80,8 +80,21 @@ struct um_launch_config { /* CUlaunchConfig */
 	X(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, 0, (int device))                                 \
 	X(cuCtxDestroy_v2, cuCtxDestroy, 4000, 0, (void *context))                                                     \
 	X(cuCtxSynchronize, cuCtxSynchronize, 2000, 0, (void))                                                         \
-	X(cuCtxSynchronize_v2, cuCtxSynchronize, 13000, 0, (void *context))                                            \
+	X(cuCtxSynchronize_v2, cuCtxSynchronize, 13000, 0, (void *context))
+
+#define UM_HOOKS_MODULE(X)                                                                                             \
+	X(cuModuleLoad, cuModuleLoad, 2000, 0, (void **module, const char *path))                                      \
+	X(cuModuleLoadData, cuModuleLoadData, 2000, 0, (void **module, const void *image))                             \
+	X(cuModuleLoadDataEx, cuModuleLoadDataEx, 2010, 0,                                                             \
+	  (void **module, const void *image, unsigned n, int *options, void **values))                                 \
+	X(cuModuleLoadFatBinary, cuModuleLoadFatBinary, 2000, 0, (void **module, const void *image))                   \
 	X(cuModuleUnload, cuModuleUnload, 2000, 0, (void *module))                                                     \
+	X(cuLibraryLoadData, cuLibraryLoadData, 12000, 0,                                                              \
+	  (void **library, const void *image, int *jit, void **jit_values, unsigned n_jit, int *options,               \
+	   void **values, unsigned n))                                                                                 \
+	X(cuLibraryLoadFromFile, cuLibraryLoadFromFile, 12000, 0,                                                      \
+	  (void **library, const char *path, int *jit, void **jit_values, unsigned n_jit, int *options, void **values, \
+	   unsigned n))                                                                                                \
 	X(cuLibraryUnload, cuLibraryUnload, 12000, 0, (void *library))
 
 #define UM_HOOKS_STREAM(X)                                                                                             \
@@ -193,6 +206,7 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	UM_HOOKS_QUERY(X)                                                                                              \
 	UM_HOOKS_LAUNCH(X)                                                                                             \
 	UM_HOOKS_CONTEXT(X)                                                                                            \
+	UM_HOOKS_MODULE(X)                                                                                             \
 	UM_HOOKS_STREAM(X)                                                                                             \
 	UM_HOOKS_GRAPH(X)                                                                                              \
 	UM_HOOKS_HINT(X)                                                                                               \
@@ -207,6 +221,8 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	X(cuDeviceGetDefaultMemPool, 11020, (void **pool, int device))                                                 \
 	X(cuFuncGetParamInfo, 12040, (void *function, size_t i, size_t *offset, size_t *bytes))                        \
 	X(cuKernelGetParamInfo, 12040, (void *kernel, size_t i, size_t *offset, size_t *bytes))                        \
+	X(cuFuncGetModule, 11000, (void **module, void *function))                                                     \
+	X(cuKernelGetLibrary, 12050, (void **library, void *kernel))                                                   \
 	X(cuFuncGetName, 12030, (const char **name, void *function))                                                   \
 	X(cuKernelGetName, 12030, (const char **name, void *kernel))                                                   \
 	X(cuStreamIsCapturing, 10000, (void *stream, int *status))                                                     \

@@ -18,7 +18,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t least, host;
-static int quiet, constants, small;
+static int quiet, reads_names, reads_code, small;
 
 /* Memory that the process can still take, of which a tenth is left to others. */
 static uint64_t available(void)
@@ -41,7 +41,8 @@ static void read_settings(void)
 	if (!most || um_size_parse(most, &host))
 		host = available();
 	quiet = um_variable_on("UMADVISE_RUN_QUIET");
-	constants = !um_variable_off("UMADVISE_RUN_CONST");
+	reads_names = !um_variable_off("UMADVISE_RUN_CONST");
+	reads_code = reads_names && !um_variable_is("UMADVISE_RUN_CONST", "names");
 }
 
 uint64_t um_settings_least(void)
@@ -72,10 +73,16 @@ const char *um_settings_plan(void)
 	return um_variable_get("UMADVISE_RUN_PLAN");
 }
 
-int um_settings_const(void)
+int um_settings_reads_names(void)
 {
 	pthread_once(&once, read_settings);
-	return constants;
+	return reads_names;
+}
+
+int um_settings_reads_code(void)
+{
+	pthread_once(&once, read_settings);
+	return reads_code;
 }
 
 int um_settings_quiet(void)

@@ -23,7 +23,9 @@ int um_settings_recorded(void);
 const char *um_settings_plan(void);
 /* No line at exit? */
 int um_settings_quiet(void);
-int um_settings_const(void); /* is what a kernel's name calls const only read? */
+/* Does a kernel's name, or its PTX code, say what the kernel only reads? */
+int um_settings_reads_names(void);
+int um_settings_reads_code(void);
 /* Is `code` in a library whose memory other devices access directly? */
 int um_settings_excludes(const void *code);
 

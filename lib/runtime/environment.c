@@ -118,6 +118,11 @@ static int parse_other_switch(const struct um_variable *v, const char *text, str
 	return find_word(switches, COUNT(switches), text) < 0 ? -EINVAL : 0;
 }
 
+static int parse_const(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	return strcmp(text, "names") ? parse_other_switch(v, text, o) : 0;
+}
+
 static int parse_strategy(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
 	return um_strategy_parse(text) < 0 ? -EINVAL : parse_text(v, text, o);
@@ -261,8 +266,8 @@ const struct um_variable um_variables[] = {
 	{"UMADVISE_RUN_QUIET", SWITCH, "off", "umadvise run: no line at exit", 0, parse_other_switch, NULL, 0, NULL},
 	{"UMADVISE_RUN_PYTORCH", SWITCH, "on", "umadvise run: PyTorch declares what its operations use", 0,
 	 parse_other_switch, NULL, 0, NULL},
-	{"UMADVISE_RUN_CONST", SWITCH, "on", "umadvise run: what a kernel's name calls const is only read", 0,
-	 parse_other_switch, NULL, 0, NULL},
+	{"UMADVISE_RUN_CONST", "names, or " SWITCH, "on", "umadvise run: what kernels only read, by PTX code or names",
+	 0, parse_const, NULL, 0, NULL},
 	{"UMADVISE_SHARE", "off, or a weight from 1 to 1000", "1",
 	 "weight among the user's processes that share the device's memory", AT(share), parse_share, NULL, 0, NULL},
 	{"UMADVISE_SHARE_DEVICE", "a name", "none: each process has a device of its own",

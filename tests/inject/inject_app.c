@@ -141,7 +141,9 @@ static void add_host(void **args, const unsigned grid[3], const unsigned block[3
 static void *load(void)
 {
 	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-				  ".visible .entry add(.param .u64 to, .param .u64 from, .param .u32 n) { ret; }\n";
+				  ".visible .entry add(.param .u64 to, .param .u64 from, .param .u32 n) {\n"
+				  "\t.reg .b64 %rd<4>;\n\tld.param.u64 %rd1, [to];\n\tld.param.u64 %rd2, [from];\n"
+				  "\tld.global.u64 %rd3, [%rd2];\n\tst.global.u64 [%rd1], %rd3;\n\tret;\n}\n";
 	void *module = NULL, *function = NULL;
 
 	must(CALL("cuModuleLoadData", 2000, (void **, const void *))(&module, ptx), "load");

@@ -24,6 +24,11 @@ int um_driver_search(void)
 	return 0;
 }
 
+um_dlsym_fn um_real_dlsym(void)
+{
+	return NULL;
+}
+
 struct kernel {
 	struct um_function_layout *f;
 	uint64_t list[LIST], address;
