@@ -179,11 +179,12 @@ static int listen(const struct run *r)
 {
 	const char *old = getenv("NVTX_INJECTION64_PATH");
 
-	if (!r->iteration)
+	if (!r->iteration && !r->record && !r->run_log)
 		return 0;
 	if (old && *old && strcmp(old, r->library) != 0 && setenv("UMADVISE_NVTX_NEXT", old, 1))
 		return 1;
-	return setenv("UMADVISE_ITERATION", r->iteration, 1) || setenv("NVTX_INJECTION64_PATH", r->library, 1);
+	return (r->iteration && setenv("UMADVISE_ITERATION", r->iteration, 1)) ||
+	       setenv("NVTX_INJECTION64_PATH", r->library, 1);
 }
 
 static int set_plan(const struct run *r)

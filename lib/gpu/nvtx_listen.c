@@ -26,6 +26,7 @@
 #define STRING_LISTS 256u
 
 _Atomic uint64_t um_nvtx_marks;
+const struct um_nvtx_follower *um_nvtx_follower;
 
 /* --- NVTX's side -------------------------------------------------------------------------------------------------- */
 
@@ -70,6 +71,8 @@ enum slot {
 	STRING_W,
 	DOMAIN_A,
 	DOMAIN_W,
+	POP, /* from here on: for the follower */
+	DOMAIN_POP,
 	SLOTS
 };
 
@@ -166,32 +169,38 @@ const char *um_nvtx_mark_name(void)
 	return e ? e->text : NULL;
 }
 
-static void begins(const void *domain, const char *name)
+/* `pushed`: the calling thread is in the range until it pops it. `name` may be NULL. */
+static void begins(const void *domain, const char *name, int pushed)
 {
-	if (!name || !um_nvtx_is_iteration(pattern, domain ? find(&domains, domain) : NULL, name))
-		return;
-	keep_name(name);
-	atomic_fetch_add(&um_nvtx_marks, 1);
+	const char *of = domain ? find(&domains, domain) : NULL;
+	int iteration = name && pattern && um_nvtx_is_iteration(pattern, of, name);
+
+	if (iteration) {
+		keep_name(name);
+		atomic_fetch_add(&um_nvtx_marks, 1);
+	}
+	if (pushed && um_nvtx_follower)
+		um_nvtx_follower->push(domain, of, iteration ? NULL : name);
 }
 
-static void begins_wide(const void *domain, const wchar_t *name)
+static void begins_wide(const void *domain, const wchar_t *name, int pushed)
 {
 	char text[NAME_BYTES];
 
 	narrow(text, sizeof text, name);
-	begins(domain, text);
+	begins(domain, text, pushed);
 }
 
-static void begins_as(const void *domain, const struct attributes *a)
+static void begins_as(const void *domain, const struct attributes *a, int pushed)
 {
-	if (!a || a->size < offsetof(struct attributes, message) + sizeof a->message)
-		return;
-	if (a->message_type == ASCII)
-		begins(domain, a->message.ascii);
-	else if (a->message_type == WIDE)
-		begins_wide(domain, a->message.wide);
-	else if (a->message_type == REGISTERED)
-		begins(domain, find(list_of(a->message.registered), a->message.registered));
+	int named = a && a->size >= offsetof(struct attributes, message) + sizeof a->message;
+
+	if (named && a->message_type == WIDE)
+		begins_wide(domain, a->message.wide, pushed);
+	else if (named && a->message_type == REGISTERED)
+		begins(domain, find(list_of(a->message.registered), a->message.registered), pushed);
+	else
+		begins(domain, named && a->message_type == ASCII ? a->message.ascii : NULL, pushed);
 }
 
 /* --- our functions in NVTX's tables ------------------------------------------------------------------------------- */
@@ -202,52 +211,64 @@ static function next[SLOTS]; /* the other tool's; NULL: it has none */
 
 static uint64_t start_ex(const struct attributes *a)
 {
-	begins_as(NULL, a);
+	begins_as(NULL, a, 0);
 	return next[START_EX] ? NEXT(START_EX, uint64_t(*)(const struct attributes *))(a) : 0;
 }
 
 static uint64_t start_a(const char *name)
 {
-	begins(NULL, name);
+	begins(NULL, name, 0);
 	return next[START_A] ? NEXT(START_A, uint64_t(*)(const char *))(name) : 0;
 }
 
 static uint64_t start_w(const wchar_t *name)
 {
-	begins_wide(NULL, name);
+	begins_wide(NULL, name, 0);
 	return next[START_W] ? NEXT(START_W, uint64_t(*)(const wchar_t *))(name) : 0;
 }
 
 static int push_ex(const struct attributes *a)
 {
-	begins_as(NULL, a);
+	begins_as(NULL, a, 1);
 	return next[PUSH_EX] ? NEXT(PUSH_EX, int (*)(const struct attributes *))(a) : NOT_TRACKED;
 }
 
 static int push_a(const char *name)
 {
-	begins(NULL, name);
+	begins(NULL, name, 1);
 	return next[PUSH_A] ? NEXT(PUSH_A, int (*)(const char *))(name) : NOT_TRACKED;
 }
 
 static int push_w(const wchar_t *name)
 {
-	begins_wide(NULL, name);
+	begins_wide(NULL, name, 1);
 	return next[PUSH_W] ? NEXT(PUSH_W, int (*)(const wchar_t *))(name) : NOT_TRACKED;
 }
 
 static uint64_t domain_start(const void *domain, const struct attributes *a)
 {
-	begins_as(domain, a);
+	begins_as(domain, a, 0);
 	return next[DOMAIN_START] ? NEXT(DOMAIN_START, uint64_t(*)(const void *, const struct attributes *))(domain, a)
 				  : 0;
 }
 
 static int domain_push(const void *domain, const struct attributes *a)
 {
-	begins_as(domain, a);
+	begins_as(domain, a, 1);
 	return next[DOMAIN_PUSH] ? NEXT(DOMAIN_PUSH, int (*)(const void *, const struct attributes *))(domain, a)
 				 : NOT_TRACKED;
+}
+
+static int pop(void)
+{
+	um_nvtx_follower->pop(NULL);
+	return next[POP] ? NEXT(POP, int (*)(void))() : NOT_TRACKED;
+}
+
+static int domain_pop(const void *domain)
+{
+	um_nvtx_follower->pop(domain);
+	return next[DOMAIN_POP] ? NEXT(DOMAIN_POP, int (*)(const void *))(domain) : NOT_TRACKED;
 }
 
 /* Without another tool the handle of a string is its entry in this library's lists, so that all lists are searched. */
@@ -319,6 +340,8 @@ static const struct {
 	[STRING_W] = {MODULE_CORE2, 11, (function)string_w},
 	[DOMAIN_A] = {MODULE_CORE2, 12, (function)domain_a},
 	[DOMAIN_W] = {MODULE_CORE2, 13, (function)domain_w},
+	[POP] = {MODULE_CORE, 11, (function)pop},
+	[DOMAIN_POP] = {MODULE_CORE2, 5, (function)domain_pop},
 };
 
 /* --- attaching ---------------------------------------------------------------------------------------------------- */
@@ -361,17 +384,18 @@ static int is_own(get_table get)
 	       theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* The slots of one library that uses NVTX; NULL: the library has no such slot. */
+/* The slots of one library that uses NVTX; NULL: the library has no such slot, or it is not needed. */
 static void find_slots(get_table get, function **out)
 {
 	const struct callbacks *c = get(TABLE_CALLBACKS);
+	int needed = um_nvtx_follower ? SLOTS : POP;
 
 	for (int i = 0; i < SLOTS; i++) {
 		function **table = NULL;
 		unsigned n = 0;
 
 		out[i] = NULL;
-		if (c && c->size >= sizeof *c && c->table(slots[i].module, &table, &n) && slots[i].id < n)
+		if (i < needed && c && c->size >= sizeof *c && c->table(slots[i].module, &table, &n) && slots[i].id < n)
 			out[i] = table[slots[i].id];
 	}
 }
@@ -408,7 +432,7 @@ int InitializeInjectionNvtx2(get_table get)
 	memcpy(&init, &tool, sizeof init);
 	if (init)
 		ok = init(get);
-	if (!pattern || is_own(get))
+	if ((!pattern && !um_nvtx_follower) || is_own(get))
 		return ok;
 	put(slot, was, ok);
 	return 1;
@@ -430,8 +454,8 @@ static void claim(void)
 	char path[PATH_MAX];
 	Dl_info ours;
 
-	if (!is || !*is || !dladdr((void *)(uintptr_t)InitializeInjectionNvtx2, &ours) || !ours.dli_fname ||
-	    !strstr(ours.dli_fname, ".so") || !realpath(ours.dli_fname, path))
+	if ((!(is && *is) && !um_nvtx_follower) || !dladdr((void *)(uintptr_t)InitializeInjectionNvtx2, &ours) ||
+	    !ours.dli_fname || !strstr(ours.dli_fname, ".so") || !realpath(ours.dli_fname, path))
 		return;
 	if (before && *before && !secure_getenv(NEXT_VARIABLE) && !strstr(before, "libumadvise.so") &&
 	    strcmp(before, path) != 0)

@@ -5,6 +5,8 @@
  */
 #include "inject/settings.h"
 
+#include "inject/nvtx_ranges.h"
+
 #include "base/size.h"
 #include "gpu/nvtx_listen.h"
 #include "runtime/environment.h"
@@ -95,8 +97,11 @@ int um_settings_quiet(void)
  * for the program: that one comes next, not the one before the tool. Calls nothing of CUDA. */
 __attribute__((constructor)) static void take_nvtx(void)
 {
-	const char *path = um_variable_get("UMADVISE_ITERATION") ? um_variable_get("NVTX_INJECTION64_PATH") : NULL;
+	int listens = um_settings_recorded() || um_variable_get("UMADVISE_ITERATION");
+	const char *path = listens ? um_variable_get("NVTX_INJECTION64_PATH") : NULL;
 
+	if (um_settings_recorded())
+		um_nvtx_ranges_keep();
 	if (path && !strstr(path, "libumadvise-preload.so"))
 		unsetenv("UMADVISE_NVTX_NEXT");
 	um_nvtx_listen();

@@ -77,6 +77,7 @@ static int write_op(struct writer *w, const struct um_event *ev)
 			return -EINVAL;
 	um_out_str(w->out, op->stream == UM_STREAM_CPU ? "{\"ev\":\"host\",\"name\":" : "{\"ev\":\"op\",\"name\":");
 	um_out_json_str(w->out, op->name);
+	um_out_key_str(w->out, ",\"label\":", op->label);
 	um_uses_write(w->out, &view);
 	um_cost_write(w->out, &op->cost);
 	write_relaunch(w->out, op);

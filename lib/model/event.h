@@ -74,6 +74,7 @@ struct um_workspace {
 
 struct um_op {
 	const char *name; /* never NULL */
+	const char *label; /* for people, not compared. NULL: none */
 	const struct um_use *uses;
 	uint32_t n_uses;
 	struct um_cost cost;

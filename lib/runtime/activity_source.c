@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+
+#define MOST_NAME 2048 /* of an op with its label */
 
 void um_activity_source_init(struct um_activity_source *t, struct um_gpu *gpu)
 {
@@ -105,9 +108,14 @@ void um_activity_source_op(struct um_activity_source *t, uint64_t number, const 
 							 UM_ACCESS_UPDATE};
 	int64_t now = tick(t);
 	struct um_activity a = activity(t, UM_ACT_OP, now, now);
+	char name[MOST_NAME];
 
 	a.op = number;
 	a.name = op->name;
+	if (op->label) {
+		snprintf(name, sizeof name, "%s/%s", op->label, op->name);
+		a.name = name;
+	}
 	feed(t, &a);
 	a.kind = UM_ACT_USE;
 	a.name = NULL;

@@ -2,6 +2,7 @@
  *
  * context_op.c - processes an announced op: finds its tensors, reports it, issues the hints that are due
  */
+#include "gpu/nvtx_listen.h"
 #include "runtime/context.h"
 #include "runtime/mistakes.h"
 
@@ -320,6 +321,7 @@ static void report_op(struct umadv *adv, const struct um_op *op, um_stream strea
 	struct um_activity_source *activities = &adv->sinks.activities;
 	struct um_event e = {.kind = UM_EV_OP, .op = *op};
 
+	e.op.label = adv->op.label || !um_nvtx_follower ? adv->op.label : um_nvtx_follower->label();
 	if (!adv->op.cpu)
 		um_context_announce(adv, &op->cost);
 	e.op.n_uses -= adv->op.workspace != NULL;
@@ -329,7 +331,7 @@ static void report_op(struct umadv *adv, const struct um_op *op, um_stream strea
 		um_context_feed(adv, &e, stream);
 	if (!um_activity_source_on(activities) || adv->op.cpu)
 		return;
-	um_activity_source_op(activities, adv->iterations.op_serial - 1, op);
+	um_activity_source_op(activities, adv->iterations.op_serial - 1, &e.op);
 	if (adv->replan.executor)
 		um_executor_number(adv->replan.executor, adv->iterations.op_serial - 1);
 }

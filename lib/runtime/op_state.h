@@ -33,7 +33,7 @@ struct um_known_uses {
 };
 
 struct um_op_state {
-	const char *name; /* of the current op */
+	const char *name, *label; /* of the current op; `label` NULL: that of the thread (gpu/nvtx_listen.h) */
 	um_stream stream; /* that it is launched on */
 	uint64_t thread; /* number of the thread that announces it */
 	int cpu; /* the current op is an access of the CPU: umadv_host */

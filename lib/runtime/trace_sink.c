@@ -41,6 +41,7 @@ static void finish(struct um_trace_sink *t)
 		t->gpu->api->cudaEventDestroy(t->gpu, t->end);
 	}
 	um_vec_fini(&t->name);
+	um_vec_fini(&t->label);
 	um_vec_fini(&t->uses);
 	um_vec_fini(&t->relaunch);
 	um_vec_fini(&t->ws);
@@ -125,16 +126,20 @@ static int flush(struct um_trace_sink *t, um_stream stream)
 /* Copies the op with its name and lists. */
 static int hold(struct um_trace_sink *t, const struct um_op *op, um_stream stream)
 {
-	size_t n = strlen(op->name) + 1;
+	size_t n = strlen(op->name) + 1, n_label = op->label ? strlen(op->label) + 1 : 0;
 
 	um_vec_clear(&t->name);
+	um_vec_clear(&t->label);
 	um_vec_clear(&t->uses);
 	um_vec_clear(&t->relaunch);
 	um_vec_clear(&t->ws);
-	if (um_vec_reserve(&t->name, n) || um_vec_reserve(&t->uses, op->n_uses + 1u) ||
-	    um_vec_reserve(&t->relaunch, op->n_relaunch + 1u) || um_vec_reserve(&t->ws, op->n_ws + 1u))
+	if (um_vec_reserve(&t->name, n) || um_vec_reserve(&t->label, n_label) ||
+	    um_vec_reserve(&t->uses, op->n_uses + 1u) || um_vec_reserve(&t->relaunch, op->n_relaunch + 1u) ||
+	    um_vec_reserve(&t->ws, op->n_ws + 1u))
 		return -ENOMEM;
 	memcpy(t->name.at, op->name, n);
+	if (n_label)
+		memcpy(t->label.at, op->label, n_label);
 	if (op->n_uses)
 		memcpy(t->uses.at, op->uses, op->n_uses * sizeof *op->uses);
 	if (op->n_relaunch)
@@ -143,6 +148,7 @@ static int hold(struct um_trace_sink *t, const struct um_op *op, um_stream strea
 		memcpy(t->ws.at, op->ws, op->n_ws * sizeof *op->ws);
 	t->op = *op;
 	t->op.name = t->name.at;
+	t->op.label = n_label ? t->label.at : NULL;
 	t->op.uses = t->uses.at;
 	t->op.relaunch = t->relaunch.at;
 	t->op.ws = t->ws.at;

@@ -30,7 +30,7 @@ struct um_trace_sink {
 	um_stream stream;
 	int started; /* held: `start` was recorded */
 	int ends_known; /* as in struct um_app_streams */
-	UM_VEC(char) name;
+	UM_VEC(char) name, label;
 	UM_VEC(struct um_use) uses;
 	UM_VEC(struct um_tensor_id) relaunch;
 	UM_VEC(struct um_workspace) ws;

@@ -60,6 +60,39 @@ if [ -e "$spy" ]; then
 else
 	skip 2 "no tool for NVTX was built"
 fi
+
+# Ranges name operations.
+labels() { # FILE: the different labels of ops
+	sed -n 's/.*"ev":"op".*"label":"\([^"]*\)".*/\1/p' "$1" | sort -u | tr '\n' ';'
+}
+of_layers() { seq -s ';' -f "$1net/layer %g/aten::addmm" 0 7; }
+is "$(run 96MiB --record "$tmp/r.umtrace" "$tmp/app" ranges)" "$want" "ranges: the result is the same"
+slow=$(field device_ns)
+is "$(labels "$tmp/r.umtrace")" "step;$(of_layers step/);" \
+	"ranges: a workload has the range of each op, without numbers that count"
+run 96MiB --record "$tmp/plain.umtrace" "$tmp/app" plain >/dev/null
+is "$slow" "$(field device_ns)" "ranges: their texts do not change what is learnt"
+without_labels() { sed 's/"label":"[^"]*",//' "$1" | cksum; }
+is "$(without_labels "$tmp/r.umtrace")" "$(without_labels "$tmp/plain.umtrace")" \
+	"ranges: ops have the names of their kernels"
+run 96MiB --iteration 'step *' --run-log "$tmp/r.umlog" "$tmp/app" ranges >/dev/null
+like "$(cat "$tmp/err")" "hints in [0-9]+ of 10 iterations" "ranges: those of --iteration are still iterations"
+like "$("$UMADVISE" report "$tmp/r.umlog")" " net/layer 7/aten::addmm/_Z7forwardPKfS0_Pfi +10 " \
+	"ranges: a report of the run log names the layers"
+is "$("$UMADVISE" report "$tmp/r.umlog" | grep -c 'step')" 0 "ranges: those that are iterations name no operation"
+"$UMADVISE" simulate "$tmp/r.umtrace" --budget 96MiB --strategy lookahead --export "$tmp/r.sqlite" >/dev/null
+ok "ranges: a simulated run of the workload has them" \
+	grep -aq "op [0-9]* step/net/layer 7/aten::addmm/_Z7forwardPKfS0_Pfi" "$tmp/r.sqlite"
+if [ -e "$spy" ]; then
+	rm -f "$tmp/spied"
+	NVTX_INJECTION64_PATH=$spy NVTX_SPY=$tmp/spied \
+		run 96MiB --record "$tmp/spied.umtrace" "$tmp/app" ranges >/dev/null
+	is "$(labels "$tmp/spied.umtrace")" "step;$(of_layers step/);" "ranges: so it is beside a profiler"
+	is "$(grep -c ' push .* layer [0-7]$' "$tmp/spied") $(grep -c ' pop ' "$tmp/spied")" "80 80" \
+		"ranges: the profiler has each range and its end"
+else
+	skip 2 "no tool for NVTX was built"
+fi
 run 96MiB --iteration 'step *' --plan "$tmp/p.umplan" "$tmp/app" plain >/dev/null
 cold=$(field device_ns)
 run 96MiB --iteration 'step *' --plan "$tmp/p.umplan" "$tmp/app" plain >/dev/null

@@ -5,8 +5,9 @@
  *     NVTX_INJECTION64_PATH=...  this library
  *     NVTX_SPY=FILE              where to: a line each, NS THREAD WHAT; unset: the tool does not attach
  *
- * WHAT is `domain N NAME`, `mark N TEXT`, `start N ID TEXT` or `end N ID`, N being the domain's number. By itself, with
- * the few declarations that a tool needs, so that it also stands for a tool that was built with another version.
+ * WHAT is `domain N NAME`, `mark N TEXT`, `start N ID TEXT`, `end N ID`, `push N TEXT` or `pop N`, N being the domain's
+ * number. By itself, with the few declarations that a tool needs, so that it also stands for a tool that was built with
+ * another version.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ struct callbacks {
 	int (*table)(int module, void (****slots)(void), unsigned *n);
 };
 
-enum { CALLBACKS = 1, CORE2 = 5, MARK = 1, START = 2, END = 3, CREATE = 12 };
+enum { CALLBACKS = 1, CORE2 = 5, MARK = 1, START = 2, END = 3, PUSH = 4, POP = 5, CREATE = 12 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *out;
@@ -93,6 +94,22 @@ static void range_end(void *domain, uint64_t id)
 	end();
 }
 
+static int range_push(void *domain, const struct attributes *a)
+{
+	begin();
+	fprintf(out, "push %" PRIuPTR " %s", (uintptr_t)domain, a->message_type == 1 ? a->message : "(no text)");
+	end();
+	return 0;
+}
+
+static int range_pop(void *domain)
+{
+	begin();
+	fprintf(out, "pop %" PRIuPTR, (uintptr_t)domain);
+	end();
+	return 0;
+}
+
 static void put(void (***slots)(void), unsigned n, unsigned id, void (*function)(void))
 {
 	if (id < n && slots[id])
@@ -116,6 +133,8 @@ int InitializeInjectionNvtx2(const void *(*get)(uint32_t id))
 	put(slots, n, MARK, (void (*)(void))domain_mark);
 	put(slots, n, START, (void (*)(void))range_start);
 	put(slots, n, END, (void (*)(void))range_end);
+	put(slots, n, PUSH, (void (*)(void))range_push);
+	put(slots, n, POP, (void (*)(void))range_pop);
 	put(slots, n, CREATE, (void (*)(void))domain_create);
 	return 1;
 }

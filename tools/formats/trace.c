@@ -62,6 +62,8 @@ static int keep_op(struct um_trace *t, struct um_op *op)
 	if (!rc)
 		rc = keep_name(t, &op->name);
 	if (!rc)
+		rc = keep_name(t, &op->label);
+	if (!rc)
 		rc = keep_list(t, op->uses, op->n_uses, sizeof *op->uses, &uses);
 	if (!rc)
 		rc = keep_list(t, op->relaunch, op->n_relaunch, sizeof *op->relaunch, &relaunch);

@@ -107,8 +107,11 @@ static int read_uses(struct reader *r, const struct um_json *j, int host)
 {
 	struct um_event ev = {.kind = UM_EV_OP};
 	struct um_op_line *op = &r->op;
+	const char *label = NULL;
 	int rc = um_op_line_read(op, j, &r->names);
 
+	if (!rc)
+		rc = um_json_str(j, "label", UM_JSON_MAY, &label);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < op->uses.n; i++) {
@@ -124,6 +127,7 @@ static int read_uses(struct reader *r, const struct um_json *j, int host)
 		op->relaunch.at[i].v++;
 	ev.op = (struct um_op){
 		.name = op->name,
+		.label = label,
 		.uses = op->uses.at,
 		.n_uses = (uint32_t)op->uses.n,
 		.cost = op->cost,

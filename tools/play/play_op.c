@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "model/workspace.h"
+#include "runtime/context.h"
 
 static uint32_t fastest(const struct um_op *op)
 {
@@ -30,6 +31,7 @@ int um_play_offer(struct umadv *adv, const struct um_op *op, int infinite, struc
 	uint64_t times[UM_MOST_WORKSPACES];
 	int err = 0;
 
+	adv->op.label = op->label;
 	*workspace = (struct um_play_workspace){NULL, 0};
 	if (!op->n_ws)
 		return 0;

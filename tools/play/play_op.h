@@ -23,8 +23,8 @@ uint64_t um_play_op_ns(const struct um_profile *profile, const struct um_op *op)
 /* Adds the op to the kind of its iteration: its name, and what it does to how many bytes; where they are may change. */
 uint64_t um_play_op_kind(uint64_t kind, const struct um_op *op);
 
-/* Offers the algorithms of the op, if it has several, and sets the cost to that of the chosen one. `infinite`: the
- * fastest, without memory. 0; or as umadv_workspace. */
+/* Before the op is announced: sets its label. Offers its algorithms if it has several, and takes the cost of the
+ * chosen one. `infinite`: the fastest, without memory. 0; or as umadv_workspace. */
 int um_play_offer(struct umadv *adv, const struct um_op *op, int infinite, struct umadv_op_info *info,
 		  struct um_play_workspace *workspace);
 
