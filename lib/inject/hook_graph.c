@@ -3,7 +3,8 @@
  * hook_graph.c - launches of graphs as ops
  *
  * When a graph is instantiated, its nodes are read, however they came into the graph: captured or added. Their
- * addresses are kept; a launch is one op that uses the tensors that lie there then.
+ * addresses are kept by node, since a program may change the parameters of one (XLA does in each step, as its buffers
+ * are others); a launch is one op that uses the tensors that lie there then.
  */
 #include "inject/driver.h"
 #include "inject/launch.h"
@@ -37,11 +38,21 @@ struct address {
 	enum umadv_access access;
 };
 
+/* A node, of the graph or of one inside of it, and where its addresses are. */
+struct node {
+	const void *handle;
+	size_t first, n, room;
+};
+
 /* An instantiated graph. */
 struct exec {
 	struct exec *next;
 	const void *handle;
-	UM_VEC(struct address) use;
+	UM_VEC(struct address) found; /* of the nodes */
+	UM_VEC(struct node) node; /* in the graph's order */
+	size_t latest; /* the node that was changed last: programs change them in their order */
+	UM_VEC(struct address) use; /* the lowest address of each tensor, with all accesses */
+	int changed; /* `use` is not up to date */
 	int unread; /* some nodes could not be read */
 };
 
@@ -50,25 +61,43 @@ static struct exec *execs;
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* The address, if it is in a tensor: the list has the lowest one of each, with all accesses. */
+/* The address, if it is in a tensor. */
 static void add_address(struct exec *e, uint64_t addr, enum umadv_access access)
 {
 	struct um_range r;
 
-	if (!um_ranges_find(addr, &r) || !um_range_is_managed(r.kind))
+	if (um_ranges_find(addr, &r) && um_range_is_managed(r.kind) &&
+	    um_vec_push(&e->found, ((struct address){addr, access})))
+		e->unread = 1;
+}
+
+static void add_use(struct exec *e, const struct address *a)
+{
+	struct um_range r;
+
+	if (!um_ranges_find(a->at, &r))
 		return;
 	for (size_t i = 0; i < e->use.n; i++) {
 		struct address *was = &e->use.at[i];
 
 		if (was->at - r.at >= r.bytes)
 			continue;
-		was->access |= access;
-		if (addr < was->at)
-			was->at = addr;
+		was->access |= a->access;
+		if (a->at < was->at)
+			was->at = a->at;
 		return;
 	}
-	if (um_vec_push(&e->use, ((struct address){addr, access})))
+	if (um_vec_push(&e->use, *a))
 		e->unread = 1;
+}
+
+static void join_uses(struct exec *e)
+{
+	um_vec_clear(&e->use);
+	for (size_t i = 0; i < e->node.n; i++)
+		for (size_t k = 0; k < e->node.at[i].n; k++)
+			add_use(e, &e->found.at[e->node.at[i].first + k]);
+	e->changed = 0;
 }
 
 static void read_kernel(struct exec *e, const struct kernel_params *p)
@@ -97,6 +126,7 @@ static void read_node(struct exec *e, void *node, int depth)
 	struct um_copy_3d copy = {0};
 	struct set_params set = {0};
 	void *child = NULL;
+	size_t first = e->found.n;
 	int type = -1, ok = 1;
 
 	if (!um_real.cuGraphNodeGetType || um_real.cuGraphNodeGetType(node, &type)) {
@@ -120,6 +150,9 @@ static void read_node(struct exec *e, void *node, int depth)
 	} else if (type > FREE) {
 		ok = 0; /* conditional nodes and others */
 	}
+	if (type != GRAPH &&
+	    um_vec_push(&e->node, ((struct node){node, first, e->found.n - first, e->found.n - first})))
+		ok = 0;
 	if (!ok)
 		e->unread = 1;
 }
@@ -162,8 +195,11 @@ static void drop(const void *handle)
 	if (e)
 		*at = e->next;
 	pthread_mutex_unlock(&lock);
-	if (e)
+	if (e) {
+		um_vec_fini(&e->found);
+		um_vec_fini(&e->node);
 		um_vec_fini(&e->use);
+	}
 	free(e);
 }
 
@@ -180,6 +216,7 @@ static int keep(int err, const void *handle, void *graph)
 		return 0;
 	e->handle = handle;
 	read_graph(e, graph, 0);
+	join_uses(e);
 	pthread_mutex_lock(&lock);
 	e->next = execs;
 	execs = e;
@@ -239,21 +276,56 @@ int cuGraphExecDestroy(void *exec)
 	return UM_PASS(cuGraphExecDestroy, (exec));
 }
 
-/* One node of an instantiated graph has new parameters: their addresses join those before. */
-static int change(int err, const void *handle, enum node_type type, const void *params)
+static struct node *find_node(struct exec *e, const void *handle)
+{
+	for (size_t i = 1; i <= e->node.n; i++) {
+		size_t at = (e->latest + i) % e->node.n;
+
+		if (e->node.at[at].handle == handle) {
+			e->latest = at;
+			return &e->node.at[at];
+		}
+	}
+	return NULL;
+}
+
+/* What was found from `first` on are the addresses of that node now. */
+static void replace(struct exec *e, const void *handle, size_t first)
+{
+	struct node *was = find_node(e, handle), is = {handle, first, e->found.n - first, e->found.n - first};
+
+	e->changed = 1;
+	if (!was) {
+		e->unread |= um_vec_push(&e->node, is) != 0;
+	} else if (is.n > was->room) {
+		*was = is;
+	} else {
+		if (is.n)
+			memcpy(&e->found.at[was->first], &e->found.at[first], is.n * sizeof *e->found.at);
+		was->n = is.n;
+		e->found.n = first;
+	}
+}
+
+/* One node of an instantiated graph has new parameters. */
+static int change(int err, const void *handle, const void *node, enum node_type type, const void *params)
 {
 	struct exec *e;
+	size_t first;
 
 	if (err || !params || !um_session_active())
 		return err;
 	pthread_mutex_lock(&lock);
 	e = *find(handle);
+	first = e ? e->found.n : 0;
 	if (e && type == KERNEL)
 		read_kernel(e, params);
 	else if (e && type == COPY)
 		read_copy(e, params);
 	else if (e)
 		add_address(e, ((const struct set_params *)params)->at, UMADV_ACCESS_UPDATE);
+	if (e)
+		replace(e, node, first);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -267,22 +339,22 @@ int cuGraphExecKernelNodeSetParams(void *exec, void *node, const void *params)
 	if (err || !params)
 		return err;
 	memcpy(&p, params, offsetof(struct kernel_params, kernel));
-	return change(err, exec, KERNEL, &p);
+	return change(err, exec, node, KERNEL, &p);
 }
 
 int cuGraphExecKernelNodeSetParams_v2(void *exec, void *node, const void *params)
 {
-	return change(UM_PASS(cuGraphExecKernelNodeSetParams_v2, (exec, node, params)), exec, KERNEL, params);
+	return change(UM_PASS(cuGraphExecKernelNodeSetParams_v2, (exec, node, params)), exec, node, KERNEL, params);
 }
 
 int cuGraphExecMemcpyNodeSetParams(void *exec, void *node, const void *params, void *context)
 {
-	return change(UM_PASS(cuGraphExecMemcpyNodeSetParams, (exec, node, params, context)), exec, COPY, params);
+	return change(UM_PASS(cuGraphExecMemcpyNodeSetParams, (exec, node, params, context)), exec, node, COPY, params);
 }
 
 int cuGraphExecMemsetNodeSetParams(void *exec, void *node, const void *params, void *context)
 {
-	return change(UM_PASS(cuGraphExecMemsetNodeSetParams, (exec, node, params, context)), exec, SET, params);
+	return change(UM_PASS(cuGraphExecMemsetNodeSetParams, (exec, node, params, context)), exec, node, SET, params);
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
@@ -291,7 +363,7 @@ static void announce(const void *handle, void *stream)
 {
 	struct address at[UM_INJECT_USES];
 	struct um_inject_uses uses;
-	const struct exec *e;
+	struct exec *e;
 	size_t n = 0;
 	int unread;
 
@@ -305,6 +377,8 @@ static void announce(const void *handle, void *stream)
 		return;
 	pthread_mutex_lock(&lock);
 	e = *find(handle);
+	if (e && e->changed)
+		join_uses(e);
 	unread = !e || e->unread;
 	for (; e && n < e->use.n && n < UM_INJECT_USES; n++)
 		at[n] = e->use.at[n];

@@ -92,6 +92,11 @@ for way in vfork fork threads capture; do
 	is "$(run 64MiB "$tmp/app" compute $way)" "$(dry 2GiB "$tmp/app" compute $way 2>/dev/null)" \
 		"$way: the results are the same"
 done
+is "$(run 2GiB --record "$tmp/change.umtrace" "$tmp/app" compute change)" "$(dry 2GiB "$tmp/app" compute change)" \
+	"change: a graph whose nodes get other parameters computes the same"
+is "$(grep '"name":"graph"' "$tmp/change.umtrace" | grep -o '"r":\[[0-9,]*\]' | tr '\n' ' ')" "$(
+	for s in 0 1 2 3 4 5 6 7; do printf '"r":[%d,%d,%d] ' $((s % 6)) $(((s + 1) % 6)) $(((s + 2) % 6)); done
+)" "change: a launch uses the tensors of the latest parameters only"
 run 64MiB "$tmp/app" compute brief >/dev/null
 like "$(cat "$tmp/err")" "prefetched; the plan was ready too late to be followed$" \
 	"a program that ends before its plan is followed is told so"

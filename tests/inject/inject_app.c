@@ -288,6 +288,52 @@ static void *capture(void *arg)
 	return NULL;
 }
 
+struct kernel_node { /* CUDA_KERNEL_NODE_PARAMS_v2 */
+	void *function;
+	unsigned grid[3], block[3], shared;
+	void **params, **extra;
+	void *kernel, *context;
+};
+
+/* A graph of two kernels that use other arrays at each launch, as XLA's do. Ends as it began. */
+static void *change(void *arg)
+{
+	struct job *j = arg;
+	void *stream = NULL, *graph = NULL, *exec = NULL, *node[2], *function;
+	uint64_t at[6], word = 0;
+	size_t n = 2;
+
+	must(CALL("cuCtxSetCurrent", 4000, (void *))(j->context), "context");
+	function = load();
+	must(CALL("cuStreamCreate", 2000, (void **, unsigned))(&stream, 1), "stream");
+	for (int i = 0; i < 6; i++) {
+		must(CALL("cuMemAlloc", 3020, (uint64_t *, size_t))(&at[i], BYTES), "alloc");
+		must(CALL("cuMemsetD32Async", 3020, (uint64_t, unsigned, size_t, void *))(at[i], 1, BYTES / 4, stream),
+		     "set");
+	}
+	must(CALL("cuStreamBeginCapture", 10010, (void *, int))(stream, 1), "begin");
+	must(launch(function, at[0], at[1], 0, stream), "launch");
+	must(launch(function, at[1], at[2], 0, stream), "launch");
+	must(CALL("cuStreamEndCapture", 10000, (void *, void **))(stream, &graph), "end");
+	must(CALL("cuGraphGetNodes", 10000, (void *, void **, size_t *))(graph, node, &n), "nodes");
+	must(CALL("cuGraphInstantiateWithFlags", 11040, (void **, void *, unsigned long long))(&exec, graph, 0),
+	     "instantiate");
+	for (unsigned s = 0; s < j->steps; s++) {
+		for (unsigned k = 0; k < 2; k++) {
+			void *params[] = {&at[(s + k) % 6], &at[(s + k + 1) % 6], &s};
+			struct kernel_node p = {function, {64, 1, 1}, {256, 1, 1}, 0, params, NULL, NULL, NULL};
+
+			must(CALL("cuGraphExecKernelNodeSetParams", 12000, (void *, void *, const void *))(exec,
+													   node[k], &p),
+			     "change");
+		}
+		must(CALL("cuGraphLaunch", 10000, (void *, void *))(exec, stream), "launch of a graph");
+	}
+	must(CALL("cuMemcpyDtoH", 3020, (void *, uint64_t, size_t))(&word, at[0], 8), "copy");
+	j->sum = word;
+	return NULL;
+}
+
 static void *allocate(void *arg)
 {
 	struct job *j = arg;
@@ -358,6 +404,8 @@ static int work(void *context, const char *want)
 		in_threads(context, 64, compute, NULL);
 	} else if (is("graph")) {
 		in_threads(context, 1, capture, NULL);
+	} else if (is("change")) {
+		in_threads(context, 1, change, NULL);
 	} else if (is("capture")) {
 		in_threads(context, 8, capture, allocate);
 	} else {
