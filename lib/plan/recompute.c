@@ -3,7 +3,8 @@
  * recompute.c - searches for the gaps to drop
  *
  * A set of gaps is judged by an estimate of the rewritten iteration's time. Prefixes of several orders are estimated
- * first, then those around the best one. Then single gaps are added to it or removed, those near its end first. The
+ * first, then those around the best one. Then single gaps are added to it or removed, those near its end first, and
+ * gaps are replaced by others. A set whose ops and relaunches alone take as long as the best one is not estimated. The
  * best sets are planned with the usual work.
  */
 #include "plan/recompute.h"
@@ -16,7 +17,6 @@
 #include "plan/scheme.h"
 #include "plan/search.h"
 
-#include <limits.h>
 #include <math.h>
 
 #define NEAR 32 /* gaps that end within a 32nd of the iteration share relaunches */
@@ -27,8 +27,9 @@
 #define FINALISTS 2 /* at least */
 #define ROUNDS 6 /* of an estimate */
 #define WORK 5000000ull /* of all estimates, about touches */
-#define FEWEST 24 /* estimates */
-#define MOST 160
+#define WORK_OF_FEW 24000000ull /* up to 1,900 ops, then less: some 100 ms */
+#define WORK_OF_FEW_PER_OP 10000ull
+#define FEWEST 24 /* estimates that the work suffices for at least */
 
 /* As in um_drops_rule. The second one prefers cheap content to content that is away for long, and lets more return at
  * once; the third one prefers content that is away for long. */
@@ -55,7 +56,7 @@ struct recompute {
 	struct um_rewrite_rule rule;
 	struct trial best[KEPT]; /* the fastest first */
 	uint8_t *in; /* by gap: the set at hand */
-	unsigned left; /* estimates; UINT_MAX: not known yet */
+	uint64_t work, most; /* of estimates: done; at most, 0: not known yet */
 	uint64_t rehearsed_ns; /* of the plan that was found */
 };
 
@@ -66,15 +67,12 @@ static unsigned parts_of(const struct recompute *c)
 
 /* --- one set of gaps ---------------------------------------------------------------------------------------------- */
 
-/* The iteration with relaunches in place of the content of the first `n` gaps, and its blocks. */
-static int rewrite(struct recompute *c, const struct um_drops *drops, uint32_t n, struct um_rewritten *w,
-		   struct um_blocks *blocks, int *paged)
+/* The blocks of a rewritten iteration. Frees it if it pages more ops. */
+static int build_blocks(struct recompute *c, struct um_rewritten *w, struct um_blocks *blocks, int *paged)
 {
-	int err = um_rewrite_build(w, c->out, &c->versions, drops, n, &c->rule);
+	int err;
 
 	memset(blocks, 0, sizeof *blocks);
-	if (err)
-		return err;
 	err = um_blocks_build(blocks, &w->plan.sched, NULL);
 	if (!err) {
 		*paged = um_paged_mark(blocks, &w->plan.sched, c->out->budget / UM_BLOCK_BYTES);
@@ -97,8 +95,10 @@ static int plan_gaps(struct recompute *c, const struct um_drops *drops, uint32_t
 {
 	struct um_bound_link link = {c->out->budget, c->out->h2d, c->out->d2h};
 	struct um_blocks blocks;
-	int paged, err = rewrite(c, drops, n, w, &blocks, &paged);
+	int paged, err = um_rewrite_build(w, c->out, &c->versions, drops, n, &c->rule);
 
+	if (!err)
+		err = build_blocks(c, w, &blocks, &paged);
 	if (err)
 		return err;
 	w->plan.bound_ns = w->plan.in_core_ns;
@@ -132,25 +132,48 @@ static int is_late(const struct recompute *c)
 
 static int is_over(const struct recompute *c)
 {
-	return !c->left || is_late(c);
+	return (c->most && c->work >= c->most) || is_late(c);
 }
 
-/* Estimates c->in. `*ns`: UINT64_MAX if there is no plan. 0 or -ENOMEM. */
-static int estimate(struct recompute *c, uint64_t *ns)
+/* Sets that are slower than this are not planned. */
+static uint64_t slowest(const struct recompute *c)
+{
+	size_t n = KEPT / parts_of(c);
+
+	return c->best[(n < FINALISTS ? FINALISTS : n) - 1].ns;
+}
+
+static uint64_t work_for(const struct recompute *c, uint64_t least)
+{
+	uint64_t less = WORK_OF_FEW_PER_OP * c->out->sched.ops.n;
+
+	if (least < WORK)
+		least = WORK;
+	return least + less < WORK_OF_FEW ? WORK_OF_FEW - less : least;
+}
+
+/* Estimates c->in. `*ns`: UINT64_MAX if there is no plan, or if ops and relaunches alone take `limit`. 0 or
+ * -ENOMEM. */
+static int estimate(struct recompute *c, uint64_t limit, uint64_t *ns)
 {
 	struct um_rewritten w;
 	struct um_blocks blocks;
-	uint32_t n = choose(c, c->in);
-	int paged, err = rewrite(c, &c->chosen, n, &w, &blocks, &paged);
+	int paged, err = um_rewrite_build(&w, c->out, &c->versions, &c->chosen, choose(c, c->in), &c->rule);
 
 	*ns = UINT64_MAX;
+	c->work += 4 * c->out->sched.ops.n;
+	if (!err && w.plan.in_core_ns >= limit) {
+		um_rewritten_fini(&w);
+		return 0;
+	}
+	err = err ? err : build_blocks(c, &w, &blocks, &paged);
 	if (!err) {
-		uint64_t most = WORK / ROUNDS / (blocks.n_touches + 20ull * w.plan.sched.ops.n + 1);
+		uint64_t round = blocks.n_touches + 20ull * w.plan.sched.ops.n;
 
-		if (c->left > MOST)
-			c->left = (unsigned)(most < FEWEST ? FEWEST : most < MOST ? most : MOST);
-		c->left--;
-		err = um_search_estimate(&blocks, &w.plan, ROUNDS, ns);
+		if (!c->most)
+			c->most = work_for(c, FEWEST * ROUNDS * round);
+		c->work += round;
+		err = um_search_estimate(&blocks, &w.plan, ROUNDS, limit, ns, &c->work);
 		um_blocks_fini(&blocks);
 		um_rewritten_fini(&w);
 	}
@@ -204,7 +227,7 @@ static int try_prefix(struct recompute *c, size_t order, double share)
 	memset(c->in, 0, c->pool.all.n);
 	for (uint32_t i = 0; i < n; i++)
 		c->in[o->at[i]] = 1;
-	err = estimate(c, &ns);
+	err = estimate(c, slowest(c), &ns);
 	if (!err)
 		keep(c, (struct trial){.ns = ns, .order = order, .n = n});
 	return err;
@@ -252,31 +275,62 @@ static void list_gaps(const struct recompute *c, uint32_t *list)
 			list[n++] = i;
 }
 
-/* Adds single gaps to the best set, or removes them, as long as that is better. */
+/* Adds or removes one gap, or two of them. Goes back unless the estimate is below `*best`, which becomes that. */
+static int flip(struct recompute *c, uint32_t a, uint32_t b, uint64_t *best)
+{
+	uint64_t ns;
+	int err, worse;
+
+	c->in[a] ^= 1;
+	c->in[b] ^= a != b;
+	err = estimate(c, *best, &ns);
+	worse = err || ns >= *best;
+	*best = worse ? *best : ns;
+	c->in[a] ^= worse;
+	c->in[b] ^= worse && a != b;
+	return err;
+}
+
+static int flip_singles(struct recompute *c, const uint32_t *list, uint64_t *best)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < c->pool.all.n && !is_over(c); i++)
+		err = flip(c, list[i], list[i], best);
+	return err;
+}
+
+/* Replaces gaps by others. Ends after a gap for which that is better: then single gaps are tried again, which are
+ * fewer. */
+static int flip_pairs(struct recompute *c, const uint32_t *list, uint64_t *best)
+{
+	uint64_t before = *best;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && *best == before && i < c->pool.all.n; i++)
+		for (uint32_t k = i + 1; !err && k < c->pool.all.n && !is_over(c); k++)
+			if (c->in[list[i]] != c->in[list[k]])
+				err = flip(c, list[i], list[k], best);
+	return err;
+}
+
+/* Changes the best set as long as that is better. */
 static int search_gaps(struct recompute *c)
 {
 	uint32_t *list = malloc((c->pool.all.n + 1ull) * sizeof *list);
 	struct trial t = c->best[0];
-	int better = 1, err = list ? 0 : -ENOMEM;
+	uint64_t before = UINT64_MAX;
+	int err = list ? 0 : -ENOMEM;
 
 	if (!err) {
 		list_gaps(c, list);
 		memcpy(c->in, t.in, c->pool.all.n);
 	}
-	while (!err && better) {
-		better = 0;
-		for (uint32_t i = 0; !err && i < c->pool.all.n && !is_over(c); i++) {
-			uint64_t ns;
-
-			c->in[list[i]] ^= 1;
-			err = estimate(c, &ns);
-			if (ns < t.ns) {
-				t.ns = ns;
-				better = 1;
-			} else {
-				c->in[list[i]] ^= 1;
-			}
-		}
+	while (!err && t.ns < before) {
+		before = t.ns;
+		err = flip_singles(c, list, &t.ns);
+		if (!err && t.ns == before)
+			err = flip_pairs(c, list, &t.ns);
 	}
 	if (!err)
 		keep(c, t);
@@ -467,7 +521,6 @@ static int search(struct recompute *c)
 
 	for (size_t i = 0; i < KEPT; i++)
 		c->best[i].ns = UINT64_MAX;
-	c->left = UINT_MAX;
 	err = search_prefixes(c);
 	if (!err && c->best[0].ns < UINT64_MAX)
 		err = search_gaps(c);

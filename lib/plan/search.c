@@ -19,6 +19,7 @@
 
 #define N_FIRST_CONFIGS 2 /* run before the other configurations */
 #define MOST_REHEARSED_OPS 30000
+#define FAR 16 /* an estimate is not lowered by this part of it */
 #define RESERVE_GAIN 64 /* a reserve must save this part of the time */
 
 /* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
@@ -380,7 +381,8 @@ int um_search_run(const struct um_blocks *b, const struct um_search_request *req
 }
 
 /* As lower_by_learning, from the second configuration on. */
-int um_search_estimate(const struct um_blocks *b, struct um_plan *plan, int rounds, uint64_t *ns)
+int um_search_estimate(const struct um_blocks *b, struct um_plan *plan, int rounds, uint64_t limit, uint64_t *ns,
+		       uint64_t *work)
 {
 	struct um_search s;
 	int err;
@@ -389,13 +391,14 @@ int um_search_estimate(const struct um_blocks *b, struct um_plan *plan, int roun
 	s.no_hints = 1;
 	err = prepare(&s);
 	*ns = UINT64_MAX;
-	for (int i = 0; !err && i < rounds; i++) {
-		if (i > N_FIRST_CONFIGS && !learn(&s, i - N_FIRST_CONFIGS - 1))
+	for (int i = 0; !err && i < rounds && plan->in_core_ns < *ns; i++) {
+		if (i > N_FIRST_CONFIGS && (*ns - *ns / FAR > limit || !learn(&s, i - N_FIRST_CONFIGS - 1)))
 			break;
 		err = um_search_apply(&s, &um_search_configs[i ? 1 : 0]);
 		if (!err && s.estimate < *ns)
 			*ns = s.estimate;
 	}
+	*work += s.work;
 	fini(&s);
 	return err;
 }

@@ -32,8 +32,9 @@ struct um_search_request {
 int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
 		  size_t size);
 
-/* About the time that um_search_run would predict, by some rounds of learning; without hints and proof. 0, -ENOMEM or
- * -E2BIG. */
-int um_search_estimate(const struct um_blocks *b, struct um_plan *plan, int rounds, uint64_t *ns);
+/* About the time that um_search_run would predict, by some rounds of learning; without hints and proof. Fewer rounds
+ * where `limit` is out of reach. Adds to `*work`, about touches. 0, -ENOMEM or -E2BIG. */
+int um_search_estimate(const struct um_blocks *b, struct um_plan *plan, int rounds, uint64_t limit, uint64_t *ns,
+		       uint64_t *work);
 
 #endif
