@@ -468,7 +468,7 @@ int um_recompute_scheme(const struct um_plan_request *r, const struct um_scheme 
 	int err = init(&c, r->grow_at + *grow, 0);
 
 	if (!err)
-		err = scheme->drops(&c.versions, &drops);
+		err = scheme->drops(&c.versions, out, r->profile, &drops);
 	if (!err && drops.n) {
 		out->predicted_ns = had ? UINT64_MAX : out->predicted_ns;
 		err = plan_gaps(&c, &drops, drops.n, NULL, &w);

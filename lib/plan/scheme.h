@@ -43,8 +43,10 @@ struct um_scheme {
 	int mode; /* the scheme's own */
 	int tuned; /* run with many weights (bayes.h), first with each one alone; the best result is used */
 	int (*choose)(struct um_scheme_input *s, int mode, struct um_scheme_result *a); /* 0, -ENOMEM, -E2BIG */
-	/* Content that is made again instead of moved; NULL: none. 0 or -ENOMEM. */
-	int (*drops)(const struct um_versions *v, struct um_drops *d);
+	/* Content that is made again instead of moved; NULL: none. `plan`: the schedule of `v` with places, the budget
+	 * and the rates. 0 or -ENOMEM. */
+	int (*drops)(const struct um_versions *v, const struct um_plan *plan, const struct um_profile *profile,
+		     struct um_drops *d);
 };
 
 /* Adds schemes after our own: for a program that compares, once, before any planning. Borrowed. */
@@ -78,7 +80,8 @@ enum um_autoswap_mode {
 };
 int um_scheme_autoswap(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 int um_scheme_superneurons(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
-int um_superneurons_drops(const struct um_versions *v, struct um_drops *d);
+int um_superneurons_drops(const struct um_versions *v, const struct um_plan *plan, const struct um_profile *profile,
+			  struct um_drops *d);
 int um_scheme_appobmem(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 
 #endif

@@ -90,13 +90,16 @@ static uint32_t segment_of(const struct segments *g, const struct um_versions *v
 	return g->of[v->touch[um_versions_at(v, gap->slot, gap->to)].op];
 }
 
-int um_superneurons_drops(const struct um_versions *v, struct um_drops *d)
+int um_superneurons_drops(const struct um_versions *v, const struct um_plan *plan, const struct um_profile *profile,
+			  struct um_drops *d)
 {
 	const struct um_schedule *s = v->s;
 	struct segments g = {0};
 	int err = find_segments(&g, s);
 	uint32_t n = 0, kept = 0;
 
+	(void)plan;
+	(void)profile;
 	memset(d, 0, sizeof *d);
 	if (!err) {
 		d->at = malloc((s->slots.n + 1) * sizeof *d->at);

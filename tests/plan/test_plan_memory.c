@@ -33,6 +33,7 @@ static const struct plan_case {
 	{45, NULL, 0, 0, 1, 0, 0},	     {58, NULL, 0, 1, 1, 0, 0},
 	{45, "superneurons", 0, 0, 1, 0, 0}, {20, NULL, 0, 1, 0, 1, 0},
 	{45, "superneurons", 0, 0, 1, 1, 0}, {24, NULL, 0, 1, 0, 0, 3},
+	{45, "capuchin", 0, 0, 1, 0, 0},
 };
 #define CASES (sizeof cases / sizeof *cases)
 

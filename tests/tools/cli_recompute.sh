@@ -42,6 +42,12 @@ like "$(plan "$trace" --oversubscribe 1 -o "$tmp/fits.umplan")" 'of 1537\.3 MiB$
 plan "$trace" --oversubscribe 2 --strategy superneurons -o "$tmp/layers.umplan" >/dev/null
 ok "superneurons makes cheap layers again" grep -q '"kind":"recompute"' "$tmp/layers.umplan"
 is "$(plan --show "$tmp/layers.umplan" | grep -c '^convolution .* again')" 0 "but no convolution"
+plan "$trace" --oversubscribe 2 --strategy capuchin -o "$tmp/pairs.umplan" >/dev/null
+ok "capuchin makes tensors again" grep -q '"kind":"recompute"' "$tmp/pairs.umplan"
+plan "$trace" --oversubscribe 2 --strategy capuchin --no-recompute -o "$tmp/pairs.umplan" >/dev/null
+plan "$tmp/none.umtrace" --oversubscribe 2 --strategy capuchin -o "$tmp/none.umplan" >/dev/null
+is "$(grep '"hint"' "$tmp/none.umplan" | cksum)" "$(grep '"hint"' "$tmp/pairs.umplan" | cksum)" \
+	"without relaunch its plan is that of --no-recompute"
 plan "$trace" --oversubscribe 2 --strategy autoswap-swdoa -o "$tmp/scheme.umplan" >/dev/null
 is "$(grep -c '"kind":"recompute"' "$tmp/scheme.umplan")" 0 "another scheme launches nothing again"
 

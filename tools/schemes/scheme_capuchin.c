@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Capuchin (Peng, Shi, Dai, Jin, Ma, Xiong, Yang, Qian: Capuchin: Tensor-based GPU Memory Management for Deep Learning,
- * ASPLOS 2020), the part that swaps.
+ * ASPLOS 2020), the part that swaps. Recomputation is in scheme_capuchin_drops.c.
  *
  *   SwapTime    bytes / bandwidth
  *   FT          back access - SwapTime - (evicted access + SwapTime): the free time of a pair of accesses. Pairs
@@ -11,8 +11,8 @@
  *
  * The paper measures one iteration and then corrects triggers from one to the next. Here iterations are simulated with
  * the delays of the link only, until ROUNDS are over or PATIENCE in a row were no faster; the triggers of the fastest
- * one count. If no pair is free the paper weighs swapping against recomputation; without that, the cheapest pair is
- * swapped. The common part ensures that a trigger does not lie inside the peak: prefetches wait for free memory.
+ * one count. If no pair is free, the cheapest one is swapped: what is made again was chosen before. The common part
+ * ensures that a trigger does not lie inside the peak: prefetches wait for free memory.
  *
  * Ours: the link works in the order of need, so who is needed sooner is asked for no later than who is needed later.
  * A pair may go around the end of the iteration, or the optimizer's state would never leave. */

@@ -16,6 +16,8 @@ void um_schemes_add(void);
 enum um_vdnn_mode { UM_VDNN_AS_NEEDED, UM_VDNN_ALL, UM_VDNN_CONV };
 int um_scheme_vdnn(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 int um_scheme_capuchin(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
+int um_capuchin_drops(const struct um_versions *v, const struct um_plan *plan, const struct um_profile *profile,
+		      struct um_drops *d);
 int um_scheme_g10(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 int um_scheme_swapadvisor(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 
