@@ -9,6 +9,7 @@
 
 #include "base/bisect.h"
 #include "base/pqueue.h"
+#include "model/plan_unfold.h"
 
 #include <math.h>
 
@@ -142,33 +143,51 @@ static int is_writer(const struct um_versions *v, uint32_t slot, int32_t op)
 	return t != UINT32_MAX && v->touch[t].writes;
 }
 
-/* Has one op written the slot before op `at`, all of it? */
-static int is_written_once(const struct um_versions *v, uint32_t slot, int32_t at)
+/* Does the burst have all ops that wrote the slot's content, and `op` among them? */
+static int has_chain(const struct um_versions *v, const struct um_burst *b, uint32_t slot, int32_t op)
 {
-	uint32_t writers = 0, whole = 0;
+	uint32_t last = um_versions_at(v, slot, b->at), t = um_versions_base(v, slot, last);
 
-	for (uint32_t t = v->first[slot]; t < v->first[slot + 1] && v->touch[t].op < at; t++) {
-		writers += v->touch[t].writes;
-		whole += v->touch[t].whole;
+	if (t == UINT32_MAX || v->touch[t].op > op || v->touch[last].op < op)
+		return 0;
+	while (t <= last && (!v->touch[t].writes || b->in[v->touch[t].op]))
+		t++;
+	return t > last;
+}
+
+/* May the op be launched again at any time until the burst, as runtime/relaunches.h says? */
+static int may_come_earlier(const struct um_versions *v, const struct um_burst *b, int32_t number)
+{
+	const struct um_schedule *s = v->s;
+	const struct um_sched_op *op = &s->ops.at[number];
+
+	for (uint32_t k = op->first_relaunch; k < op->first_relaunch + op->n_relaunch; k++) {
+		uint32_t slot = s->relaunch.at[k], last = um_versions_from(v, slot, b->at) - 1;
+
+		/* its gap begins after all ops of the burst, and what leaves before is copied */
+		if (!has_chain(v, b, slot, number) ||
+		    (s->slots.at[slot].bytes >= UM_DROP_LEAST && v->touch[last].op < b->ops.at[b->ops.n - 1]))
+			return 0;
 	}
-	return writers == 1 && whole == 1;
+	for (uint32_t k = op->first_use; k < op->first_use + op->n_uses; k++) {
+		uint32_t slot = s->uses.at[k].slot;
+
+		if (um_relaunch_access(s, op, &s->uses.at[k]) == UM_READ &&
+		    um_versions_at(v, slot, number) != um_versions_at(v, slot, b->at))
+			return 0;
+	}
+	return 1;
 }
 
 /* Do the relaunches of a burst leave all memory as it is, or as it was? */
 static int is_in_place(const struct um_versions *v, const struct um_burst *b)
 {
-	const struct um_schedule *s = v->s;
-
 	for (size_t i = 0; i < b->slots.n; i++)
 		if (b->role[b->slots.at[i]] & UM_BURST_SCRATCH)
 			return 0;
-	for (size_t i = 0; i < b->ops.n; i++) {
-		const struct um_sched_op *op = &s->ops.at[b->ops.at[i]];
-
-		for (uint32_t k = op->first_relaunch; k < op->first_relaunch + op->n_relaunch; k++)
-			if (!is_written_once(v, s->relaunch.at[k], b->at))
-				return 0;
-	}
+	for (size_t i = 0; i < b->ops.n; i++)
+		if (!may_come_earlier(v, b, b->ops.at[i]))
+			return 0;
 	return 1;
 }
 

@@ -35,7 +35,7 @@ struct um_drops_rule {
 	double power; /* of the time above the budget that a gap relieves; bytes and cost have 1 */
 	double burst; /* share of the budget that a burst may return at once */
 	uint64_t near_ns; /* gaps that end within this time share the relaunches that they have in common */
-	int in_place; /* without scratch memory, by relaunches that write tensors which one op writes, as a whole */
+	int in_place; /* without scratch memory, by relaunches that may come earlier (runtime/relaunches.h) */
 };
 
 int um_drops_build(struct um_drops *d, const struct um_versions *v,

@@ -50,7 +50,7 @@ struct um_plan_request {
 	const char *strategy; /* "lookahead", or the name of a scheme */
 	int recompute; /* the plan may launch ops again that have `relaunch` */
 	unsigned part; /* lookahead's usual work is divided by this; 0: it is not */
-	int in_place; /* lookahead's relaunches write what they wrote, where it is; no other op has written there */
+	int in_place; /* lookahead's relaunches need no scratch memory, and may come at any time before they are due */
 	const struct um_plan_effort *effort; /* of lookahead; borrowed, may be NULL */
 	const struct um_plan_rehearsal *rehearsal; /* likewise: the plan with the best rehearsal is chosen */
 };

@@ -79,31 +79,25 @@ static void check_dropped(struct umadv *adv)
 	}
 }
 
-/* The content of what a relaunch writes is needed from now on. */
+/* The content of what a relaunch writes is needed from now on, and complete after its group. */
 static void close_gaps(struct umadv *adv, uint32_t launch)
 {
 	struct um_relaunches *r = &adv->replan.relaunches;
 	const struct um_schedule *s = adv->replan.cursor.sched;
-	const struct um_sched_op *op = &s->ops.at[launch];
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->open.n; i++) {
-		uint32_t slot = r->gaps.at[r->open.at[i]].slot, k = op->first_use;
-		struct um_tensor *t = tensor_of(adv, slot);
+		const struct um_relaunch_gap *g = &r->gaps.at[r->open.at[i]];
+		struct um_tensor *t = tensor_of(adv, g->slot);
 
-		while (k < op->first_use + op->n_uses &&
-		       (s->uses.at[k].slot != slot || s->uses.at[k].access == UM_READ))
-			k++;
-		if (k == op->first_use + op->n_uses) {
-			r->open.at[n++] = r->open.at[i];
-			continue;
-		}
-		if (t)
+		if (t && launch == g->first)
 			t->flags &= ~(unsigned)UM_TENSOR_AGAIN;
-		if (t && adv->checking.on)
+		if (launch != g->to)
+			r->open.at[n++] = r->open.at[i];
+		else if (t && adv->checking.on)
 			um_content_check_made(&adv->contents, adv->device.gpu,
-					      adv->tensors.pool.streams.at[op->stream].handle, t, op->name,
-					      adv->iterations.n - 1);
+					      adv->tensors.pool.streams.at[s->ops.at[launch].stream].handle, t,
+					      s->ops.at[g->made].name, adv->iterations.n - 1);
 	}
 	r->open.n = n;
 }
@@ -184,6 +178,7 @@ static int restore(struct umadv *adv, int op)
 	struct um_relaunches *r = &adv->replan.relaunches;
 	struct um_op_state *o = &adv->op;
 	const struct um_op_state was = *o;
+	uint32_t launch, done = 0;
 	um_stream stream;
 
 	um_assert_locked(adv);
@@ -192,8 +187,10 @@ static int restore(struct umadv *adv, int op)
 	check_dropped(adv);
 	um_context_leave(adv);
 	stream = adv->tensors.pool.streams.at[adv->replan.cursor.sched->ops.at[0].stream].handle;
-	while (r->open.n)
-		launch_early(adv, um_relaunches_first(r));
+	while ((launch = um_relaunches_next(r, done)) != UINT32_MAX) {
+		done = r->again.at[launch];
+		launch_early(adv, launch);
+	}
 	o->name = was.name;
 	o->stream = was.stream;
 	o->uses = was.uses;
@@ -228,12 +225,27 @@ void um_context_await_relaunch(struct umadv *adv)
 	}
 }
 
+/* Is a gap of the relaunch's group open? */
 static int is_open(const struct um_relaunches *r, uint32_t launch)
 {
 	for (size_t i = 0; i < r->open.n; i++)
-		if (r->gaps.at[r->open.at[i]].to == launch)
+		if (r->group.at[r->gaps.at[r->open.at[i]].to] == r->group.at[launch])
 			return 1;
 	return 0;
+}
+
+/* May all ops of the group that ends with a relaunch be launched again? */
+static int may_launch(const struct umadv *adv, uint32_t to)
+{
+	const struct um_relaunches *r = &adv->replan.relaunches;
+
+	for (uint32_t i = r->group.at[to] - 1; i <= to; i++) {
+		const struct um_closure *c = closure_of(adv, i);
+
+		if (r->group.at[i] == r->group.at[to] && (!c || !c->fn))
+			return 0;
+	}
+	return 1;
 }
 
 /* Begins the gaps after the latest launch. */
@@ -251,10 +263,9 @@ static void open_gaps(struct umadv *adv)
 		r->next++;
 	for (; r->next < r->gaps.n && r->gaps.at[r->next].from == at; r->next++) {
 		const struct um_relaunch_gap *g = &r->gaps.at[r->next];
-		const struct um_closure *c = closure_of(adv, g->to);
 		struct um_tensor *t = tensor_of(adv, g->slot);
 
-		if (!c || !c->fn || !t || t->parent || t->n_children || t->flags & UM_TENSOR_ADOPTED)
+		if (!may_launch(adv, g->to) || !t || t->parent || t->n_children || t->flags & UM_TENSOR_ADOPTED)
 			continue;
 		t->flags |= UM_TENSOR_AGAIN;
 		r->open.at[r->open.n++] = r->next; /* there is room for all */

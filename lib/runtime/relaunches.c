@@ -7,9 +7,18 @@
 
 /* What the launches so far did to a slot. */
 struct history {
-	uint32_t writers; /* launches of the program that wrote it */
+	uint32_t base; /* 1 + the launch of the program that overwrote it last as a whole; 0: none */
+	uint32_t writers; /* launches of the program that wrote it since, with that one */
 	uint32_t writer; /* 1 + the last of them */
 	uint32_t used; /* 1 + the last launch that used it */
+	uint32_t again, made; /* number of relaunches of the burst at hand that wrote it; 1 + the last of them */
+};
+
+struct build {
+	struct um_relaunches *r;
+	const struct um_schedule *s;
+	struct history *history; /* by slot */
+	uint32_t *own; /* by op of the program: its launch */
 };
 
 /* Is the slot's tensor the same from launch `from` to launch `to`, and alive? */
@@ -22,51 +31,107 @@ static int is_alive(const struct um_slot *t, int32_t from, int32_t to)
 	return t->birth <= from && (t->death < 0 || t->death > to || t->death <= t->birth);
 }
 
-/* May relaunch `at` of launch `own` use this, now and at any time since? */
-static int may_use(const struct um_schedule *s, const struct um_sched_use *u, const struct history *h, uint32_t own,
-		   uint32_t at)
+static int is_whole(const struct um_schedule *s, const struct um_sched_use *u)
 {
-	const struct um_slot *t = &s->slots.at[u->slot];
-
-	if (!is_alive(t, (int32_t)own, (int32_t)at))
-		return 0;
-	if (u->access == UM_READ)
-		return h->writer <= own;
-	return u->access == UM_WRITE && !u->off && u->bytes == t->bytes && h->writers == 1 && h->writer == own + 1;
+	return u->access == UM_WRITE && !u->off && u->bytes == s->slots.at[u->slot].bytes;
 }
 
-static int add_relaunch(struct um_relaunches *r, const struct um_schedule *s, struct history *history, uint32_t own,
-			uint32_t at)
+/* Of two groups one. The first relaunch of a group is before the others. */
+static void join(uint32_t *group, uint32_t a, uint32_t b)
 {
-	const struct um_sched_op *op = &s->ops.at[at];
+	uint32_t to = group[a] < group[b] ? group[a] : group[b], from = group[a] < group[b] ? group[b] : group[a];
 
-	for (uint32_t k = op->first_use; k < op->first_use + op->n_uses; k++) {
-		const struct um_sched_use *u = &s->uses.at[k];
-		struct history *h = &history[u->slot];
+	for (uint32_t i = from - 1; i <= a || i <= b; i++)
+		group[i] = group[i] == from ? to : group[i];
+}
 
-		if (!may_use(s, u, h, own, at))
-			return -EINVAL;
-		if (u->access == UM_WRITE &&
-		    um_vec_push(&r->gaps, ((struct um_relaunch_gap){u->slot, h->used - 1, at})))
-			return -ENOMEM;
+/* Relaunch `at` of launch `own` uses this. */
+static int add_use(struct build *x, const struct um_sched_use *u, uint32_t own, uint32_t at)
+{
+	struct history *h = &x->history[u->slot];
+
+	if (!is_alive(&x->s->slots.at[u->slot], (int32_t)own, (int32_t)at))
+		return -EINVAL;
+	if (u->access == UM_READ)
+		return h->writer <= own ? 0 : -EINVAL;
+	if (!h->again && h->base != own + 1)
+		return -EINVAL;
+	if (h->again)
+		join(x->r->group.at, h->made - 1, at);
+	h->again += h->made != at + 1;
+	h->made = at + 1;
+	return 0;
+}
+
+static const struct um_sched_use *uses_of(const struct build *x, uint32_t at)
+{
+	return x->s->uses.at + x->s->ops.at[at].first_use;
+}
+
+/* The gaps that relaunch `at` of a burst, which ends at `end`, begins to end. */
+static int add_gaps(struct build *x, uint32_t at, uint32_t end)
+{
+	struct um_relaunches *r = x->r;
+	const struct um_sched_use *u = uses_of(x, at);
+	uint32_t own = x->own[r->again.at[at] - 1], to = end - 1;
+
+	while (r->group.at[to] != r->group.at[at])
+		to--;
+	for (uint32_t k = 0; k < x->s->ops.at[at].n_uses; k++, u++) {
+		struct history *h = &x->history[u->slot];
+		uint32_t from = x->own[r->again.at[to] - 1];
+
 		r->last.at[u->slot] = at + 1;
+		if (u->access == UM_READ)
+			continue;
+		if (h->again != h->writers)
+			return -EINVAL;
+		from = h->used - 1 > from ? h->used - 1 : from;
+		if (h->base == own + 1 &&
+		    um_vec_push(&r->gaps, ((struct um_relaunch_gap){u->slot, from, at, h->made - 1, to})))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
-static void note_op(const struct um_schedule *s, struct history *history, uint32_t at, int again)
+/* Launches [at, end) are relaunches. */
+static int add_burst(struct build *x, uint32_t at, uint32_t end)
 {
-	const struct um_sched_op *op = &s->ops.at[at];
+	const uint32_t *again = x->r->again.at;
+	int err = 0;
 
-	for (uint32_t k = op->first_use; k < op->first_use + op->n_uses; k++) {
-		const struct um_sched_use *u = &s->uses.at[k];
-		struct history *h = &history[u->slot];
+	for (uint32_t i = at; i < end && !err; i++) {
+		const struct um_sched_use *u = uses_of(x, i);
+
+		x->r->group.at[i] = i + 1;
+		if (i > at && again[i] <= again[i - 1])
+			err = -EINVAL;
+		for (uint32_t k = 0; k < x->s->ops.at[i].n_uses && !err; k++)
+			err = add_use(x, &u[k], x->own[again[i] - 1], i);
+	}
+	for (uint32_t i = at; i < end && !err; i++)
+		err = add_gaps(x, i, end);
+	return err;
+}
+
+static void note_op(struct build *x, uint32_t at)
+{
+	const struct um_sched_use *u = uses_of(x, at);
+
+	for (uint32_t k = 0; k < x->s->ops.at[at].n_uses; k++, u++) {
+		struct history *h = &x->history[u->slot];
 
 		h->used = at + 1;
-		if (!again && u->access & UM_WRITE) {
+		h->again = h->made = 0;
+		if (x->r->again.at[at] || u->access == UM_READ)
+			continue;
+		if (is_whole(x->s, u)) {
+			h->base = at + 1;
+			h->writers = 1;
+		} else {
 			h->writers += h->writer != at + 1;
-			h->writer = at + 1;
 		}
+		h->writer = at + 1;
 	}
 }
 
@@ -90,35 +155,51 @@ static uint32_t *launches_of(const struct um_schedule *s, const uint32_t *again)
 	return own;
 }
 
-int um_relaunches_build(struct um_relaunches *r, const struct um_schedule *s, const uint32_t *again)
+/* All launches, burst by burst. */
+static int add_all(struct build *x)
 {
-	struct history *history = calloc(s->slots.n + 1, sizeof *history);
-	uint32_t *own = launches_of(s, again);
-	int err =
-		history && own && !um_vec_reserve(&r->again, s->ops.n + 1) && !um_vec_reserve(&r->last, s->slots.n + 1)
-			? 0
-			: -ENOMEM;
+	const struct um_schedule *s = x->s;
+	uint32_t end = 0;
+	int err = 0;
 
-	if (!err)
-		memset(r->last.at, 0, (s->slots.n + 1) * sizeof *r->last.at);
 	for (uint32_t i = 0; !err && i < s->ops.n; i++) {
 		if (s->ops.at[i].stream != s->ops.at[0].stream || s->ops.at[i].stream == UM_STREAM_CPU ||
 		    s->ops.at[i].paged)
 			err = -EINVAL;
-		if (!err && again[i])
-			err = add_relaunch(r, s, history, own[again[i] - 1], i);
-		note_op(s, history, i, again[i] != 0);
-		r->again.at[i] = again[i];
+		if (!err && i >= end) {
+			for (end = i; end < s->ops.n && x->r->again.at[end]; end++)
+				;
+			err = add_burst(x, i, end);
+			end += end == i;
+		}
+		note_op(x, i);
+	}
+	return err;
+}
+
+int um_relaunches_build(struct um_relaunches *r, const struct um_schedule *s, const uint32_t *again)
+{
+	struct build x = {r, s, calloc(s->slots.n + 1, sizeof *x.history), launches_of(s, again)};
+	int err = x.history && x.own && !um_vec_reserve(&r->again, s->ops.n + 1) &&
+				  !um_vec_reserve(&r->group, s->ops.n + 1) && !um_vec_reserve(&r->last, s->slots.n + 1)
+			  ? 0
+			  : -ENOMEM;
+
+	if (!err) {
+		memset(r->last.at, 0, (s->slots.n + 1) * sizeof *r->last.at);
+		memset(r->group.at, 0, (s->ops.n + 1) * sizeof *r->group.at);
+		memcpy(r->again.at, again, s->ops.n * sizeof *again);
+		err = add_all(&x);
 	}
 	if (!err && um_vec_reserve(&r->open, r->gaps.n + 1))
 		err = -ENOMEM;
-	free(history);
-	free(own);
+	free(x.history);
+	free(x.own);
 	if (err) {
 		um_relaunches_fini(r);
 		return err;
 	}
-	r->again.n = s->ops.n;
+	r->again.n = r->group.n = s->ops.n;
 	r->last.n = s->slots.n;
 	if (r->gaps.n)
 		qsort(r->gaps.at, r->gaps.n, sizeof *r->gaps.at, by_begin);
@@ -128,6 +209,7 @@ int um_relaunches_build(struct um_relaunches *r, const struct um_schedule *s, co
 void um_relaunches_fini(struct um_relaunches *r)
 {
 	um_vec_fini(&r->again);
+	um_vec_fini(&r->group);
 	um_vec_fini(&r->gaps);
 	um_vec_fini(&r->last);
 	um_vec_fini(&r->open);
@@ -135,14 +217,17 @@ void um_relaunches_fini(struct um_relaunches *r)
 	memset(r, 0, sizeof *r);
 }
 
-uint32_t um_relaunches_first(const struct um_relaunches *r)
+uint32_t um_relaunches_next(const struct um_relaunches *r, uint32_t done)
 {
-	uint32_t first = r->gaps.at[r->open.at[0]].to;
+	uint32_t next = UINT32_MAX;
 
-	for (size_t i = 1; i < r->open.n; i++) {
-		uint32_t to = r->gaps.at[r->open.at[i]].to;
+	for (size_t i = 0; i < r->open.n; i++) {
+		uint32_t to = r->gaps.at[r->open.at[i]].to, group = r->group.at[to];
 
-		first = r->again.at[to] < r->again.at[first] ? to : first;
+		for (uint32_t k = group - 1; k <= to; k++)
+			if (r->group.at[k] == group && r->again.at[k] > done &&
+			    (next == UINT32_MAX || r->again.at[k] < r->again.at[next]))
+				next = k;
 	}
-	return first;
+	return next;
 }

@@ -107,13 +107,71 @@ static void test_order(void)
 	is_int(build(&c, &r), 0, "a relaunch may read what another one made");
 	r.open.at[r.open.n++] = 1;
 	r.open.at[r.open.n++] = 0;
-	is_int(um_relaunches_first(&r), 3, "the first op of the program comes first");
+	is_int(um_relaunches_next(&r, 0), 3, "the first op of the program comes first");
+	is_int(um_relaunches_next(&r, 2), 4, "the second op comes next");
+	is_u64(um_relaunches_next(&r, 3), UINT32_MAX, "after both there is none");
 	end(&c, &r);
+}
+
+/* f writes y and z, u updates y in place, which is read. Both are launched again before y is read once more. */
+static void init_update(struct chain *c, const char *f, const char *u)
+{
+	memset(c, 0, sizeof *c);
+	um_schedule_init(&c->s);
+	for (int i = 0; i < 3; i++)
+		fx_slot(&c->s, FX_MIB, 0, 8);
+	fx_op(&c->s, "input", 1, "w0");
+	fx_op(&c->s, "f", 1, f);
+	fx_op(&c->s, "u", 1, u);
+	fx_op(&c->s, "g", 1, "r1");
+	fx_op(&c->s, "f", 1, f);
+	fx_op(&c->s, "u", 1, u);
+	fx_op(&c->s, "g", 1, "r1 r2");
+	c->again[4] = 2;
+	c->again[5] = 3;
+}
+
+static void test_update(void)
+{
+	struct um_relaunches r;
+	struct chain c;
+
+	init_update(&c, "r0 w1 w2", "r0 u1");
+	is_int(build(&c, &r), 0, "ops that update a slot in place are launched again with the op that overwrote it");
+	is_int((long)r.gaps.n, 2, "each slot that they write has one gap");
+	is_int(r.gaps.at[0].slot, 2, "the second output of the first op");
+	is_int(r.gaps.at[0].from, 2, "its gap begins after the update, which is launched with it");
+	is_int(r.gaps.at[0].to, 5, "and ends with it");
+	is_int(r.gaps.at[1].from, 3, "that of the updated slot begins after its last use");
+	is_int(r.gaps.at[1].first, 4, "its memory is needed from the first relaunch on");
+	is_int(r.gaps.at[1].made, 5, "and complete after the last one");
+	r.open.at[r.open.n++] = 0;
+	is_int(um_relaunches_next(&r, 0), 4, "for the second output alone both are launched");
+	is_int(um_relaunches_next(&r, 2), 5, "the update after the overwrite");
+	end(&c, &r);
+
+	init_update(&c, "r0 w1 w2", "r0 u1");
+	c.s.ops.at[5].n_uses = 0;
+	refused(&c, "a relaunch overwrites a slot that was updated, and none updates it");
+	init_update(&c, "r0 w1 w2", "r0 u1");
+	c.again[4] = 3;
+	c.again[5] = 2;
+	refused(&c, "relaunches are not in the order of the program");
+	init_update(&c, "r0 w1", "r1 w2");
+	is_int(build(&c, &r), 0, "relaunches that write no slot together");
+	r.open.at[r.open.n++] = r.gaps.at[0].slot == 2 ? 0 : 1;
+	is_int(um_relaunches_next(&r, 0), 5, "are launched apart");
+	end(&c, &r);
+	init_update(&c, "r0 w1", "r0 u1 w2");
+	c.s.ops.at[3].first_use = c.s.ops.at[1].first_use;
+	c.s.ops.at[3].n_uses = 2;
+	refused(&c, "the slot was overwritten since");
 }
 
 int main(void)
 {
 	test_gap();
+	test_update();
 	test_refusals();
 	test_order();
 	return tap_done();

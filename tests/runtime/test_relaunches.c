@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Random programs train networks whose activations are dropped and made anew, with real arithmetic: layers that skip,
- * activations that are freed and born again, iterations that differ, accesses of the CPU, launches and hints that fail,
- * a second thread. All that was discarded is poisoned; all numbers are compared with the same program on plain memory.
+ * activations that are updated in place, freed and born again, iterations that differ, accesses of the CPU, launches
+ * and hints that fail, a second thread. All that was discarded is poisoned; all numbers are compared with the same
+ * program on plain memory.
  * A launch that breaks its promise is named by UMADVISE_CHECK.
  *
  *     test_relaunches SEED        one program, where memory may run out: 0, 3 if a number is wrong, 2 if a call failed
@@ -35,10 +36,10 @@ struct tensor {
 	float *is;
 };
 
-/* out = (out) + f(in[0], in[1], in[2]) */
+/* out = (out) + f(in[0], in[1], in[2]), also = f(in[0], in[1], in[2]) / 2 */
 struct job {
-	struct tensor *out, *in[3];
-	float *at, *from[3]; /* addresses as of the launch */
+	struct tensor *out, *also, *in[3]; /* also: NULL: none */
+	float *at, *also_at, *from[3]; /* addresses as of the launch */
 	float factor;
 	int adds;
 };
@@ -47,11 +48,12 @@ struct program {
 	struct umadv *adv;
 	um_stream other; /* a second stream */
 	uint64_t random;
-	struct tensor y[LAYERS + 1], w[LAYERS], g[2], extra;
+	struct tensor y[LAYERS + 1], z[LAYERS], w[LAYERS], g[2], extra;
 	struct job jobs[MOST_JOBS];
 	uint32_t n_jobs;
 	unsigned fail_launches, fail_hints, diverge; /* the chance of each is one in this; 0: none */
 	int by_iteration; /* activations are born in each iteration */
+	int updates; /* activations are updated in place, and some layers have a second output z */
 	int threads; /* a second thread may call */
 	int check; /* UMADVISE_CHECK=1 */
 	const float *breaks; /* an activation: launched again, its op writes something else */
@@ -69,6 +71,7 @@ static const void *direct; /* argument of the launch by umadv_launch itself */
 static const struct um_gpu_api *sim;
 static struct um_gpu_api api;
 static uint64_t launches; /* again */
+static uint64_t again_in_place; /* of them updates */
 
 /* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
@@ -85,8 +88,15 @@ static void kernel(void *arg)
 
 	if (p->check && !j->adds)
 		memset(j->at, 0, BYTES); /* all of it is compared */
-	for (size_t i = 0; i < N; i += STRIDE)
-		j->at[i] = (j->adds ? j->at[i] : 0) + value(j->from[0][i], j->from[1][i], j->from[2][i], j->factor);
+	if (p->check && j->also)
+		memset(j->also_at, 0, BYTES);
+	for (size_t i = 0; i < N; i += STRIDE) {
+		float f = value(j->from[0][i], j->from[1][i], j->from[2][i], j->factor);
+
+		j->at[i] = (j->adds ? j->at[i] : 0) + f;
+		if (j->also)
+			j->also_at[i] = f / 2;
+	}
 }
 
 /* The last element, which is not computed, differs. */
@@ -100,9 +110,13 @@ static void other_kernel(void *arg)
 
 static void expect(const struct job *j)
 {
-	for (size_t i = 0; i < SAMPLES; i++)
-		j->out->is[i] = (j->adds ? j->out->is[i] : 0) +
-				value(j->in[0]->is[i], j->in[1]->is[i], j->in[2]->is[i], j->factor);
+	for (size_t i = 0; i < SAMPLES; i++) {
+		float f = value(j->in[0]->is[i], j->in[1]->is[i], j->in[2]->is[i], j->factor);
+
+		j->out->is[i] = (j->adds ? j->out->is[i] : 0) + f;
+		if (j->also)
+			j->also->is[i] = f / 2;
+	}
 }
 
 static void compare(const struct tensor *t)
@@ -123,6 +137,7 @@ static int launch(void *arg, void *stream)
 	struct job *j = *(struct job **)arg;
 
 	launches += arg != direct;
+	again_in_place += arg != direct && j->adds;
 	if (arg != direct && one_in(p->fail_launches))
 		return 1;
 	if (arg != direct && j->at == p->breaks) {
@@ -142,7 +157,8 @@ static int prefetch(struct um_gpu *gpu, const void *addr, size_t bytes, struct u
 static void run(void *stream, const char *name, struct job job, int relaunchable)
 {
 	struct job *j = &p->jobs[p->n_jobs++];
-	struct umadv_use uses[4];
+	struct umadv_use uses[5];
+	uint32_t n_uses = 4;
 
 	if (p->n_jobs >= MOST_JOBS)
 		tap_bail("too many jobs");
@@ -153,11 +169,15 @@ static void run(void *stream, const char *name, struct job job, int relaunchable
 		uses[i] = UMADV_READ(j->from[i]);
 	}
 	uses[3] = j->adds ? UMADV_UPDATE(j->at) : UMADV_WRITE(j->at);
+	if (j->also) {
+		j->also_at = j->also->at;
+		uses[n_uses++] = UMADV_WRITE(j->also_at);
+	}
 	direct = &j;
 	if (relaunchable) {
-		p->err |= umadv_launch(p->adv, stream, name, uses, 4, launch, &j, sizeof j);
+		p->err |= umadv_launch(p->adv, stream, name, uses, n_uses, launch, &j, sizeof j);
 	} else {
-		p->err |= umadv_op(p->adv, stream, name, uses, 4);
+		p->err |= umadv_op(p->adv, stream, name, uses, n_uses);
 		p->err |= umadv_sim_run(p->adv, stream, kernel, j);
 	}
 	expect(j);
@@ -195,7 +215,7 @@ static void look(struct tensor *t)
 
 static void *announce_elsewhere(void *arg)
 {
-	run(p->other, "extra", (struct job){&p->extra, {arg, arg, arg}, .factor = 0.4f}, 1);
+	run(p->other, "extra", (struct job){&p->extra, NULL, {arg, arg, arg}, .factor = 0.4f}, 1);
 	return NULL;
 }
 
@@ -221,14 +241,14 @@ static int differ(int known)
 		look(y);
 		return 0;
 	case 1:
-		run(NULL, "extra", (struct job){&p->extra, {y, w, y}, .factor = 0.3f}, 1);
+		run(NULL, "extra", (struct job){&p->extra, NULL, {y, w, y}, .factor = 0.3f}, 1);
 		return 0;
 	case 2:
-		run(NULL, "extra", (struct job){w, {y, y, y}, .factor = 0.01f, .adds = 1}, 0);
+		run(NULL, "extra", (struct job){w, NULL, {y, y, y}, .factor = 0.01f, .adds = 1}, 0);
 		return 0;
 	case 3: /* on another stream, after all work */
 		p->err |= umadv_sim_sync(p->adv);
-		run(p->other, "extra", (struct job){&p->extra, {y, w, w}, .factor = 0.2f}, 1);
+		run(p->other, "extra", (struct job){&p->extra, NULL, {y, w, w}, .factor = 0.2f}, 1);
 		p->err |= umadv_sim_sync(p->adv);
 		return 0;
 	case 4: /* a weight is another tensor from now on */
@@ -249,6 +269,35 @@ static int differ(int known)
 	}
 }
 
+static int has_z(int layer)
+{
+	return p->updates && layer % 3 == 1;
+}
+
+static void free_layer(int i)
+{
+	p->err |= umadv_free(p->adv, p->y[i + 1].at);
+	if (has_z(i))
+		p->err |= umadv_free(p->adv, p->z[i].at);
+}
+
+/* Updates a layer's activation in place. 1: the iteration ends. */
+static int update_in_place(int i)
+{
+	struct tensor *y = &p->y[i + 1], *in = &p->y[i], *w = &p->w[i];
+
+	if (!p->updates || i % 4 == 2)
+		return 0;
+	if (i % 7 == 3) /* its content before is used, too */
+		run(NULL, "extra", (struct job){&p->extra, NULL, {y, w, y}, .factor = 0.6f}, 1);
+	run(NULL, "activate", (struct job){y, NULL, {in, w, in}, .factor = 0.5f, .adds = 1}, i % 6 != 5);
+	if (one_in(p->diverge) && differ(i + 1))
+		return 1;
+	if (i % 3 == 0)
+		run(NULL, "add", (struct job){y, NULL, {&p->y[i / 2], in, w}, .factor = 0.4f, .adds = 1}, 1);
+	return 0;
+}
+
 static void iteration(void)
 {
 	int i, born = 0, ends = 0;
@@ -259,27 +308,37 @@ static void iteration(void)
 
 		if (p->by_iteration) {
 			birth(&p->y[i + 1], "y");
+			if (has_z(i))
+				birth(&p->z[i], "z");
 			born = i + 1;
 		}
-		run(NULL, "forward", (struct job){&p->y[i + 1], {&p->y[i], &p->w[i], &p->y[from]}, .factor = 0.7f},
+		run(NULL, "forward",
+		    (struct job){&p->y[i + 1],
+				 has_z(i) ? &p->z[i] : NULL,
+				 {&p->y[i], &p->w[i], &p->y[from]},
+				 .factor = 0.7f},
 		    i % 5 != 4);
-		ends = one_in(p->diverge) && differ(i + 1);
+		ends = (one_in(p->diverge) && differ(i + 1)) || update_in_place(i);
 	}
 	if (!ends)
-		run(NULL, "loss", (struct job){&p->g[0], {&p->y[LAYERS], &p->y[LAYERS], &p->w[0]}, .factor = 0.9f}, 1);
+		run(NULL, "loss",
+		    (struct job){&p->g[0], NULL, {&p->y[LAYERS], &p->y[LAYERS], &p->w[0]}, .factor = 0.9f}, 1);
 	for (i = LAYERS - 1; i >= 0 && !ends; i--) {
 		struct tensor *from = &p->g[(LAYERS - 1 - i) % 2], *to = &p->g[(LAYERS - i) % 2];
 
-		run(NULL, "backward", (struct job){to, {from, &p->y[i], &p->y[i + 1]}, .factor = 0.8f}, 1);
-		run(NULL, "update", (struct job){&p->w[i], {from, &p->y[i], to}, .factor = 0.01f, .adds = 1}, 0);
+		run(NULL, "backward", (struct job){to, NULL, {from, &p->y[i], &p->y[i + 1]}, .factor = 0.8f}, 1);
+		run(NULL, "update",
+		    (struct job){
+			    &p->w[i], NULL, {from, &p->y[i], has_z(i) ? &p->z[i] : to}, .factor = 0.01f, .adds = 1},
+		    0);
 		if (p->by_iteration) {
-			p->err |= umadv_free(p->adv, p->y[i + 1].at);
+			free_layer(i);
 			born = i;
 		}
 		ends = one_in(p->diverge) && differ(i);
 	}
 	for (; born; born--)
-		p->err |= umadv_free(p->adv, p->y[born].at);
+		free_layer(born - 1);
 }
 
 static void on_log(void *user, enum umadv_log_level level, const char *line)
@@ -301,7 +360,8 @@ static void open_program(double ratio)
 
 	umadv_options_init(&o);
 	o.device = UMADV_DEVICE_SIM;
-	o.budget = (uint64_t)((2 * LAYERS + 4) * (double)BYTES / ratio) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+	o.budget = (uint64_t)((2 * LAYERS + (p->updates ? LAYERS / 3 : 0) + 4) * (double)BYTES / ratio) /
+		   UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 	o.log_level = p->check ? UMADV_LOG_WARN : UMADV_LOG_ERROR;
 	o.log = p->check ? on_log : NULL;
 	o.check = p->check ? UMADV_CHECK_ON : UMADV_CHECK_OFF;
@@ -334,6 +394,9 @@ static struct umadv_stats play(uint64_t seed, double ratio)
 	for (int i = 0; i <= LAYERS; i++)
 		if (!i || !p->by_iteration)
 			birth(&p->y[i], "y");
+	for (int i = 0; i < LAYERS; i++)
+		if (has_z(i) && !p->by_iteration)
+			birth(&p->z[i], "z");
 	fill(&p->y[0], -0.5f);
 	birth(&p->g[0], "g");
 	birth(&p->g[1], "g");
@@ -350,8 +413,10 @@ static struct umadv_stats play(uint64_t seed, double ratio)
 	umadv_close(p->adv);
 	for (int i = 0; i <= LAYERS; i++)
 		free(p->y[i].is);
-	for (int i = 0; i < LAYERS; i++)
+	for (int i = 0; i < LAYERS; i++) {
 		free(p->w[i].is);
+		free(p->z[i].is);
+	}
 	free(p->g[0].is);
 	free(p->g[1].is);
 	free(p->extra.is);
@@ -377,6 +442,19 @@ static void test_ratios(void)
 		is_int((long)p->wrong, 0, "all numbers are right");
 		is_int(p->err, 0, "no call fails");
 	}
+}
+
+static void test_updates(void)
+{
+	struct umadv_stats s;
+
+	begin();
+	p->updates = 1;
+	s = play(1, 2);
+	ok(s.relaunches > 0 && again_in_place, "activations that were updated in place are made anew (%llu, %llu)",
+	   (unsigned long long)s.relaunches, (unsigned long long)again_in_place);
+	is_int((long)p->wrong, 0, "all numbers are right");
+	is_int(p->err, 0, "no call fails");
 }
 
 static void test_failures(void)
@@ -470,6 +548,7 @@ static void test_random_programs(void)
 		p->fail_launches = seed % 4 == 1 ? 40 : 0;
 		p->fail_hints = seed % 5 == 2 ? 10 : 0;
 		p->by_iteration = seed % 2;
+		p->updates = seed / 2 % 2;
 		p->threads = seed % 6 == 5;
 		p->check = seed % 5 == 1;
 		struct umadv_stats s = play(seed, 1.25 + (double)(seed % 8) / 4);
@@ -499,6 +578,7 @@ static int survive(uint64_t seed)
 	p->diverge = seed % 2 ? 40 : 0;
 	p->by_iteration = seed / 2 % 2;
 	p->check = seed / 4 % 2;
+	p->updates = seed / 8 % 2;
 	play(seed, 2);
 	return p->wrong && !p->err ? 3 : p->err ? 2 : 0;
 }
@@ -511,6 +591,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return survive(strtoull(argv[1], NULL, 10));
 	test_ratios();
+	test_updates();
 	test_failures();
 	test_check();
 	test_saved();
