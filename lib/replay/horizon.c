@@ -11,6 +11,7 @@
 #define CREDIT_OPS 8 /* scanning an op costs as much as scanning 8 blocks */
 #define CREDIT_MOST (1 << 18)
 #define NEAR_OPS 8 /* maximum distance of a use from the op for which it was predicted, of a correct prediction */
+#define LEAD_BEGIN 6 /* tenths of the budget */
 #define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
 
 int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
@@ -19,6 +20,7 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 	h->host = *host;
 	h->credit = CREDIT_MOST;
 	h->trust = UM_HORIZON_TRUST;
+	h->lead = (int64_t)host->capacity * LEAD_BEGIN / 10;
 	h->freed = calloc(host->capacity + 1, sizeof *h->freed);
 	h->n_gone = UM_HORIZON_GONE_LEAST;
 	while (h->n_gone < 4 * host->capacity && h->n_gone < UM_HORIZON_GONE_MOST)
@@ -78,7 +80,7 @@ void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint
 	for (uint32_t i = 0; i < t->n[UM_BLOCK_KNOWN]; i++)
 		visit(user, t->heap[i].block->addr, 1);
 	for (int state = 0; state <= UM_BLOCK_DEAD; state++)
-		for (uint32_t i = t->list[state].oldest; i != UM_HORIZON_NONE; i = t->at[i].behind)
+		for (uint32_t i = t->list[state].oldest; i != UM_HORIZON_NONE; i = t->at[i].in_state.behind)
 			visit(user, t->at[i].addr, state != UM_BLOCK_DEAD);
 }
 
@@ -122,6 +124,7 @@ static void pin(struct um_horizon *h, const struct um_use *u)
 			um_horizon_blocks_revive(&h->blocks, b, op);
 		else
 			um_horizon_blocks_set_next(&h->blocks, b, op);
+		um_horizon_blocks_use(&h->blocks, b);
 		b->last = op;
 	}
 }
@@ -152,6 +155,7 @@ static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 	for (uint64_t a = um_block_of(begin); a < begin + bytes && !err; a += UM_BLOCK_BYTES) {
 		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)) || um_horizon_stays(h, a))
 			continue;
+		um_horizon_judge(h, a);
 		err = forget_content(h, u, a, &marked);
 		if (!err)
 			err = um_horizon_bring(h, &r, a, um_horizon_current(h));

@@ -18,6 +18,11 @@
  * death, is furthest. In an odd iteration among those of a plan, what the plan begins with stays rather than what it
  * begins without. Without predictions this is prefetch on use within the budget.
  *
+ * Predictions are followed as long as they are better than none. Each eviction is compared with the one that would have
+ * been made by the other order, that of the latest uses: whichever victim is used first was the wrong one. Where
+ * predictions lose, victims are the least recently used blocks, and nothing is done ahead but evictions for the next
+ * op. Then the comparison goes on with the two orders exchanged.
+ *
  * Where evictions take longer than prefetches, blocks that ops only read are read mostly: they leave without a copy.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
@@ -85,6 +90,10 @@ struct um_horizon_gone {
 	struct um_executor_room room; /* number of the eviction */
 	uint64_t addr;
 	int copied; /* its content is on the host */
+	uint64_t last; /* number of the latest op that used it */
+	uint64_t op; /* number of the op at hand when it was evicted */
+	uint64_t rival; /* the block that leaves in its place by the other order, to be judged; 0: none */
+	int foretold; /* it was chosen by its predicted next use */
 };
 
 struct um_horizon {
@@ -110,6 +119,7 @@ struct um_horizon {
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
 	int exceeds; /* more blocks than may have host memory */
 	int64_t trust; /* blocks that may be prefetched for ops to come in vain; each correct prediction adds one */
+	int64_t lead; /* > 0: predicted next uses choose better victims than latest uses */
 	int64_t credit; /* blocks and ops that may be scanned */
 	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */
 	uint64_t peak_again; /* number of the op from which it is looked for anew */

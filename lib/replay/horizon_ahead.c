@@ -165,7 +165,7 @@ static int prefetch(struct um_horizon *h, int64_t end)
 	struct um_horizon_run r = {0};
 	int err = 0;
 
-	if (!h->blocks.n[UM_BLOCK_MISSED] || h->trust <= 0)
+	if (!h->blocks.n[UM_BLOCK_MISSED] || h->trust <= 0 || !um_horizon_foretells(h))
 		return 0;
 	end += early_ns(h);
 	while (h->blocks.n[UM_BLOCK_MISSED] && !err && h->in_free <= end) {
@@ -241,7 +241,7 @@ static int make_spare(struct um_horizon *h, uint64_t n_in, uint64_t overwritten)
 {
 	struct um_horizon_blocks *t = &h->blocks;
 	uint64_t spare = 2 * (h->n_in - n_in), most = um_horizon_capacity(h), used;
-	int sure = is_next_sure(h), err = 0;
+	int sure = um_horizon_foretells(h) && is_next_sure(h), err = 0;
 
 	spare = spare < SPARE_BLOCKS ? spare : SPARE_BLOCKS;
 	spare = spare < most / SPARE_SHARE ? spare : most / SPARE_SHARE;
@@ -251,7 +251,7 @@ static int make_spare(struct um_horizon *h, uint64_t n_in, uint64_t overwritten)
 
 		if (!b && (used + overwritten > most || !sure || excess_until(h, um_horizon_current(h) + NEXT_OPS) > 0))
 			b = um_horizon_victim(h);
-		if (!b || (um_horizon_block_live(b) && b->next <= h->scanned))
+		if (!b || (um_horizon_block_live(b) && um_horizon_is_needed(h, b, h->scanned)))
 			break;
 		err = um_horizon_evict(h, b, 1);
 	}
@@ -303,7 +303,7 @@ static int evict_early(struct um_horizon *h, int64_t end)
 {
 	int err = 0;
 
-	while (!err && h->out_free <= end + EARLY_BLOCKS * h->host.out_ns) {
+	while (!err && um_horizon_foretells(h) && h->out_free <= end + EARLY_BLOCKS * h->host.out_ns) {
 		struct um_horizon_block *b = um_horizon_victim(h);
 
 		if (!b || b->next <= um_horizon_current(h) || !is_due(h, b, end))

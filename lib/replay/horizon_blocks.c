@@ -37,6 +37,8 @@ int um_horizon_blocks_init(struct um_horizon_blocks *t, uint64_t capacity)
 		t->missed[i] = (struct um_horizon_list){NONE, NONE};
 	for (int i = 0; i <= UM_BLOCK_DEAD; i++)
 		t->list[i] = (struct um_horizon_list){NONE, NONE};
+	t->used = (struct um_horizon_list){NONE, NONE};
+	t->taken = NONE;
 	t->window = 1;
 	return 0;
 }
@@ -72,7 +74,7 @@ static struct um_horizon_block *add(struct um_horizon_blocks *t, uint64_t addr)
 	struct um_horizon_block *b = &t->at[index];
 
 	if (index == t->unused)
-		t->unused = b->behind;
+		t->unused = b->in_state.behind;
 	*b = (struct um_horizon_block){.addr = addr};
 	while (t->slot[i])
 		i = (i + 1) & t->mask;
@@ -95,7 +97,7 @@ static void forget(struct um_horizon_blocks *t, struct um_horizon_block *b)
 		hole = i;
 	}
 	t->slot[hole] = 0;
-	b->behind = t->unused;
+	b->in_state.behind = t->unused;
 	t->unused = index;
 }
 
@@ -105,16 +107,58 @@ static void enter_list(struct um_horizon_blocks *t, struct um_horizon_list *l, s
 {
 	uint32_t index = (uint32_t)(b - t->at);
 
-	b->before = l->newest;
-	b->behind = NONE;
-	*(b->before == NONE ? &l->oldest : &t->at[b->before].behind) = index;
+	b->in_state = (struct um_horizon_link){l->newest, NONE};
+	*(l->newest == NONE ? &l->oldest : &t->at[l->newest].in_state.behind) = index;
 	l->newest = index;
 }
 
 static void leave_list(struct um_horizon_blocks *t, struct um_horizon_list *l, const struct um_horizon_block *b)
 {
-	*(b->before == NONE ? &l->oldest : &t->at[b->before].behind) = b->behind;
-	*(b->behind == NONE ? &l->newest : &t->at[b->behind].before) = b->before;
+	struct um_horizon_link at = b->in_state;
+
+	*(at.before == NONE ? &l->oldest : &t->at[at.before].in_state.behind) = at.behind;
+	*(at.behind == NONE ? &l->newest : &t->at[at.behind].in_state.before) = at.before;
+}
+
+static void enter_used(struct um_horizon_blocks *t, struct um_horizon_block *b)
+{
+	struct um_horizon_list *l = &t->used;
+	uint32_t index = (uint32_t)(b - t->at);
+
+	b->in_use = (struct um_horizon_link){l->newest, NONE};
+	*(l->newest == NONE ? &l->oldest : &t->at[l->newest].in_use.behind) = index;
+	l->newest = index;
+}
+
+static void leave_used(struct um_horizon_blocks *t, const struct um_horizon_block *b)
+{
+	struct um_horizon_link at = b->in_use;
+
+	if (t->taken == (uint32_t)(b - t->at))
+		t->taken = at.before;
+	*(at.before == NONE ? &t->used.oldest : &t->at[at.before].in_use.behind) = at.behind;
+	*(at.behind == NONE ? &t->used.newest : &t->at[at.behind].in_use.before) = at.before;
+}
+
+void um_horizon_blocks_use(struct um_horizon_blocks *t, struct um_horizon_block *b)
+{
+	leave_used(t, b);
+	enter_used(t, b);
+}
+
+struct um_horizon_block *um_horizon_blocks_oldest(const struct um_horizon_blocks *t)
+{
+	return t->used.oldest == NONE ? NULL : &t->at[t->used.oldest];
+}
+
+struct um_horizon_block *um_horizon_blocks_take(struct um_horizon_blocks *t)
+{
+	uint32_t i = t->taken == NONE ? t->used.oldest : t->at[t->taken].in_use.behind;
+
+	if (i == NONE)
+		return NULL;
+	t->taken = i;
+	return &t->at[i];
 }
 
 /* --- missed blocks ------------------------------------------------------------------------------------------------ */
@@ -243,7 +287,7 @@ struct um_horizon_block *um_horizon_blocks_victim_of(const struct um_horizon_blo
 	uint32_t i = t->n[UM_BLOCK_UNKNOWN] ? t->list[UM_BLOCK_UNKNOWN].newest : UM_HORIZON_NONE;
 	struct um_horizon_block *best = NULL;
 
-	for (uint32_t k = 0; k < LOOKED_AT && i != UM_HORIZON_NONE; k++, i = t->at[i].before)
+	for (uint32_t k = 0; k < LOOKED_AT && i != UM_HORIZON_NONE; k++, i = t->at[i].in_state.before)
 		if (fn(user, t->at[i].addr))
 			return &t->at[i];
 	for (uint32_t k = 0; k < LOOKED_AT && k < t->n[UM_BLOCK_KNOWN]; k++) {
@@ -269,12 +313,15 @@ struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uin
 	else
 		b = add(t, addr);
 	enter_live(t, b, next);
+	enter_used(t, b);
 	return b;
 }
 
 void um_horizon_blocks_drop(struct um_horizon_blocks *t, struct um_horizon_block *b)
 {
 	um_horizon_blocks_set_near(t, b, 0);
+	if (um_horizon_block_live(b))
+		leave_used(t, b);
 	if (b->state == UM_BLOCK_MISSED)
 		leave_missed(t, b);
 	else
@@ -285,12 +332,15 @@ void um_horizon_blocks_drop(struct um_horizon_blocks *t, struct um_horizon_block
 void um_horizon_blocks_die(struct um_horizon_blocks *t, struct um_horizon_block *b)
 {
 	um_horizon_blocks_set_near(t, b, 0);
+	leave_used(t, b);
 	leave(t, b);
 	enter(t, b, UM_BLOCK_DEAD);
 }
 
 void um_horizon_blocks_revive(struct um_horizon_blocks *t, struct um_horizon_block *b, uint64_t next)
 {
+	if (b->state == UM_BLOCK_DEAD)
+		enter_used(t, b);
 	leave(t, b);
 	enter_live(t, b, next);
 }

@@ -25,6 +25,10 @@
 /* The first two have a live tensor. */
 enum um_horizon_state { UM_BLOCK_UNKNOWN, UM_BLOCK_KNOWN, UM_BLOCK_DEAD, UM_BLOCK_MISSED, UM_HORIZON_STATES };
 
+struct um_horizon_link {
+	uint32_t before, behind; /* indices */
+};
+
 struct um_horizon_block {
 	uint64_t addr;
 	uint64_t next; /* number of the op that uses it next, or UM_HORIZON_UNKNOWN */
@@ -38,7 +42,7 @@ struct um_horizon_block {
 	uint32_t in; /* number after its prefetch */
 	unsigned streams; /* whose ops have used it: a bit each */
 	uint32_t heap; /* its place there */
-	uint32_t before, behind; /* in a list: indices */
+	struct um_horizon_link in_state, in_use; /* its places in the lists of its state, and of the live blocks */
 	enum um_horizon_state state;
 };
 
@@ -53,12 +57,14 @@ struct um_horizon_list {
 
 struct um_horizon_blocks {
 	struct um_horizon_block *at;
-	uint32_t unused; /* list by `behind`, of records that were used */
+	uint32_t unused; /* list by `in_state.behind`, of records that were used */
 	uint32_t n_used; /* records so far: memory for others is not touched */
 	uint32_t *slot; /* hash table by address: index + 1, 0: none */
 	uint32_t mask;
 	struct um_horizon_item *heap;
 	struct um_horizon_list list[UM_BLOCK_DEAD + 1]; /* by state; of UM_BLOCK_KNOWN: empty */
+	struct um_horizon_list used; /* live blocks, the least recently used one in front */
+	uint32_t taken; /* index: as far as um_horizon_blocks_take got in that list; UM_HORIZON_NONE: its begin */
 	uint32_t n[UM_HORIZON_STATES]; /* blocks by state */
 	uint32_t n_near;
 	uint64_t window; /* number of times that the scan began anew */
@@ -92,10 +98,16 @@ static inline uint32_t um_horizon_blocks_resident(const struct um_horizon_blocks
 struct um_horizon_block *um_horizon_blocks_furthest(const struct um_horizon_blocks *t);
 /* The live block to evict for an op at hand: one of unknown use before the furthest. NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_victim(const struct um_horizon_blocks *t);
+/* The least recently used live block. NULL: there is none. */
+struct um_horizon_block *um_horizon_blocks_oldest(const struct um_horizon_blocks *t);
+/* The least recently used live block since whose latest use this was not called for it. NULL: there is none. */
+struct um_horizon_block *um_horizon_blocks_take(struct um_horizon_blocks *t);
 /* The same of those that `fn` accepts, and that are used after op number `op`; of some that it would choose late, which
  * came last. */
 struct um_horizon_block *um_horizon_blocks_victim_of(const struct um_horizon_blocks *t, uint64_t op,
 						     int (*fn)(void *user, uint64_t addr), void *user);
+/* A live block is used. */
+void um_horizon_blocks_use(struct um_horizon_blocks *t, struct um_horizon_block *b);
 /* The block that died first; NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_dead(struct um_horizon_blocks *t);
 

@@ -5,6 +5,10 @@
 #include "replay/horizon_state.h"
 
 #define CLEAN_RUN 16 /* blocks that leave without a copy in one request, at most */
+#define LEAD_ITERATIONS 8 /* before which no eviction is judged */
+#define LEAD_RIGHT 2 /* where both orders are as good, the one by latest uses wins: it needs no predictions */
+#define LEAD_WRONG 3
+#define LEAD_MOST 8 /* budgets: an iteration that nobody could foretell does not outweigh many that were */
 #define CLEAN_PAYS 4 /* blocks for which advice has to pay: runs have 9 to 11 on average, but not in all programs */
 
 /* A prefetch of the block waits for its room, so that it does not come before the block's own eviction. */
@@ -86,7 +90,9 @@ static int has_host(void *user, uint64_t addr)
 
 struct um_horizon_block *um_horizon_victim(const struct um_horizon *h)
 {
-	struct um_horizon_block *first = um_horizon_blocks_victim(&h->blocks), *other;
+	struct um_horizon_block *first = um_horizon_foretells(h) ? um_horizon_blocks_victim(&h->blocks)
+								 : um_horizon_blocks_oldest(&h->blocks),
+				*other;
 	struct um_block_lru *on_host = h->host.on_host;
 
 	if (!first || !on_host || on_host->by_addr.n < on_host->most || has_host(on_host, first->addr))
@@ -95,9 +101,49 @@ struct um_horizon_block *um_horizon_victim(const struct um_horizon *h)
 	return other ? other : first;
 }
 
+/* Has an op used the block since this one? */
+static int is_used_since(const struct um_horizon *h, uint64_t addr, uint64_t op)
+{
+	const struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
+	const struct um_horizon_gone *g = gone_of(h, addr);
+
+	if (um_horizon_block_resident(b))
+		return b->last > op;
+	return g->addr == addr && g->last > op;
+}
+
+/* An order is right if the other one's victim was used before its own. */
+void um_horizon_judge(struct um_horizon *h, uint64_t addr)
+{
+	const int64_t most = (int64_t)h->host.capacity * LEAD_MOST, least = -(int64_t)h->host.capacity / 2;
+	struct um_horizon_gone *g = gone_of(h, addr);
+	int64_t lead;
+
+	if (g->addr != addr || !g->rival)
+		return;
+	lead = h->lead + (is_used_since(h, g->rival, g->op) == g->foretold ? LEAD_RIGHT : -LEAD_WRONG);
+	h->lead = lead > most ? most : lead < least ? least : lead;
+	g->rival = 0;
+}
+
+/* The block that leaves in place of this one by the other order. 0: there is none, or what the choice says of
+ * predictions does not count: many are wrong in the first iterations, and of a block of unknown use there is none. */
+static uint64_t find_rival(struct um_horizon *h, const struct um_horizon_block *b)
+{
+	const struct um_horizon_block *r = NULL;
+
+	if (h->host.predictor->iteration < LEAD_ITERATIONS || !um_horizon_block_live(b) || b->dies)
+		return 0;
+	if (!um_horizon_foretells(h))
+		r = um_horizon_blocks_victim(&h->blocks);
+	else if (b->state == UM_BLOCK_KNOWN)
+		r = um_horizon_blocks_take(&h->blocks);
+	return r && r != b && r->last != um_horizon_current(h) ? r->addr : 0;
+}
+
 /* The block has left, or will. */
 static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, const struct um_executor_room *room,
-			  int copies)
+			  int copies, uint64_t rival)
 {
 	struct um_horizon_freed *freed = &h->freed[h->n_out++ % h->host.capacity];
 	int live = um_horizon_block_live(b);
@@ -109,7 +155,13 @@ static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, cons
 	if (copies)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
 	*freed = (struct um_horizon_freed){*room, copies ? h->out_free : h->clock};
-	*gone_of(h, addr) = (struct um_horizon_gone){*room, addr, live};
+	*gone_of(h, addr) = (struct um_horizon_gone){.room = *room,
+						     .addr = addr,
+						     .copied = live,
+						     .last = b->last,
+						     .op = um_horizon_current(h),
+						     .rival = rival,
+						     .foretold = um_horizon_foretells(h)};
 	um_horizon_blocks_drop(&h->blocks, b);
 	if (next > um_horizon_current(h) && next <= h->scanned)
 		um_horizon_blocks_miss(&h->blocks, addr, next);
@@ -124,6 +176,7 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 	uint32_t n = only_read ? collect_run(h, run) : 1, in = b->in;
 	unsigned which = 0, streams = 0;
 	struct um_executor_room room;
+	uint64_t rival = find_rival(h, b);
 
 	for (uint32_t i = 0; i < n; i++) {
 		which |= unmarked(h, run[i]);
@@ -135,7 +188,7 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 	if (um_executor_away(h->host.executor, b->addr, n * UM_BLOCK_BYTES, in, streams, what, &room))
 		return -EAGAIN;
 	for (uint32_t i = 0; i < n; i++)
-		note_eviction(h, run[i], &room, copies);
+		note_eviction(h, run[i], &room, copies, rival);
 	return 0;
 }
 
@@ -178,11 +231,11 @@ static int make_room(struct um_horizon *h, uint64_t op)
 	/* more than one where the reserve has grown */
 	while (!err && um_horizon_blocks_live(t) >= um_horizon_capacity(h)) {
 		b = um_horizon_victim(h);
-		if (b->next <= op && at_hand) {
+		if (um_horizon_is_needed(h, b, op) && at_hand) {
 			um_horizon_doubt_overdue(h, 1);
 			b = um_horizon_victim(h);
 		}
-		err = b->next <= op ? -ENOSPC : um_horizon_evict(h, b, !at_hand);
+		err = um_horizon_is_needed(h, b, op) ? -ENOSPC : um_horizon_evict(h, b, !at_hand);
 	}
 	return err;
 }

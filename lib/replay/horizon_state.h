@@ -71,6 +71,20 @@ static inline void um_horizon_trust(struct um_horizon *h)
 	h->trust += h->trust < UM_HORIZON_TRUST;
 }
 
+/* Are victims chosen by their predicted next uses? */
+static inline int um_horizon_foretells(const struct um_horizon *h)
+{
+	return h->lead > 0;
+}
+/* Is this victim needed by an op up to this one? Without predictions, only by the op at hand. */
+static inline int um_horizon_is_needed(const struct um_horizon *h, const struct um_horizon_block *b, uint64_t op)
+{
+	return um_horizon_foretells(h) ? b->next <= op : b->last == um_horizon_current(h);
+}
+
+/* The op at hand needs this block, which is not resident: was its eviction right? */
+void um_horizon_judge(struct um_horizon *h, uint64_t addr);
+
 /* Blocks that are prefetched together. */
 struct um_horizon_run {
 	uint64_t addr, op;

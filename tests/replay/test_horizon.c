@@ -699,6 +699,79 @@ static void dropped(void)
 	rig_close(&r);
 }
 
+/* --- predicted or latest uses ------------------------------------------------------------------------------------- */
+
+#define ORDER_FITS 12 /* tensors, of 32 */
+#define ORDER_ITERATIONS 60
+
+/* Misses of a memory of ORDER_FITS tensors from which the least recently used one leaves. */
+struct lru {
+	uint32_t tensor[ORDER_FITS], n; /* the latest first */
+	uint64_t missed;
+};
+
+static void use_lru(struct lru *l, uint32_t tensor)
+{
+	uint32_t i = 0;
+
+	while (i < l->n && l->tensor[i] != tensor)
+		i++;
+	l->missed += i == l->n;
+	l->n += i == l->n && l->n < ORDER_FITS;
+	for (i = i < ORDER_FITS ? i : ORDER_FITS - 1; i; i--)
+		l->tensor[i] = l->tensor[i - 1];
+	l->tensor[0] = tensor;
+}
+
+struct order {
+	uint64_t percent; /* tensors that are prefetched in the second half of the iterations, of those an LRU misses */
+	int latest; /* ops with which victims were chosen by latest uses */
+};
+
+/* `random`: mostly small numbers, otherwise each iteration uses 16 in order. `lead`: of predictions, at each op; 0: as
+ * it comes. */
+static struct order play_order(uint64_t seed, int random, int64_t lead)
+{
+	struct order out = {0};
+	struct lru l = {0};
+	struct rig r;
+
+	rig_open(&r, ORDER_FITS, ORDER_FITS);
+	for (uint32_t i = 0; i < 32; i++)
+		born(&r, i);
+	for (int n = 0; n < ORDER_ITERATIONS; n++) {
+		um_predictor_begin(&r.predictor);
+		if (n == ORDER_ITERATIONS / 2) {
+			out.percent = r.horizon.n_in;
+			l.missed = 0;
+		}
+		for (uint32_t i = 0; i < 40; i++) {
+			uint32_t a = (uint32_t)test_random(&seed, 32), b = (uint32_t)test_random(&seed, 32);
+
+			a = random ? a * b / 31 : i % 16;
+			r.horizon.lead = lead ? lead : r.horizon.lead;
+			op(&r, "look", 10000, USED(a));
+			use_lru(&l, a);
+			out.latest += r.horizon.lead <= 0;
+		}
+	}
+	out.percent = (r.horizon.n_in - out.percent) * 100 / (2 * l.missed);
+	rig_end(&r);
+	return out;
+}
+
+static void order(void)
+{
+	struct order random = play_order(1, 1, 0), regular = play_order(1, 0, 0), latest = play_order(1, 0, -1000);
+
+	ok(random.latest > 0, "where tensors are used at random, victims come to be chosen by latest uses (%d ops)",
+	   random.latest);
+	ok(random.percent < 110, "then about as many blocks are prefetched as that needs (%d %%)", (int)random.percent);
+	is_int(regular.latest, 0, "where they are used in order, victims are chosen by predicted uses");
+	ok(regular.percent < 60, "then far fewer blocks are prefetched (%d %%)", (int)regular.percent);
+	ok(latest.percent >= 100, "and by latest uses all of them would be (%d %%)", (int)latest.percent);
+}
+
 static void count_block(void *user, uint64_t addr, int live)
 {
 	(void)addr;
@@ -736,5 +809,6 @@ int main(void)
 	sparse();
 	queue_full();
 	dropped();
+	order();
 	return tap_done();
 }

@@ -320,10 +320,46 @@ static void some(void)
 	um_horizon_blocks_fini(&t);
 }
 
+/* --- latest uses -------------------------------------------------------------------------------------------------- */
+
+static uint64_t number(const struct um_horizon_block *b)
+{
+	return b ? b->addr / UM_BLOCK_BYTES : 0;
+}
+
+static void latest_uses(void)
+{
+	struct um_horizon_block *b[6];
+
+	if (um_horizon_blocks_init(&t, 8))
+		tap_bail("no memory");
+	ok(!um_horizon_blocks_oldest(&t) && !um_horizon_blocks_take(&t),
+	   "of no block, none is the least recently used");
+	um_horizon_blocks_begin(&t, 1);
+	for (uint64_t i = 1; i <= 5; i++)
+		b[i] = um_horizon_blocks_come(&t, i * UM_BLOCK_BYTES, i % 2 ? UM_HORIZON_UNKNOWN : 20 + i);
+	um_horizon_blocks_use(&t, b[1]);
+	is_u64(number(um_horizon_blocks_oldest(&t)), 2, "of live blocks, the least recently used is found");
+	is_u64(number(um_horizon_blocks_take(&t)), 2, "it is taken");
+	is_u64(number(um_horizon_blocks_take(&t)), 3, "then the one that was used after it");
+	um_horizon_blocks_use(&t, b[3]);
+	is_u64(number(um_horizon_blocks_take(&t)), 4, "a use of the taken block skips none");
+	um_horizon_blocks_die(&t, b[5]);
+	um_horizon_blocks_drop(&t, b[4]);
+	is_u64(number(um_horizon_blocks_take(&t)), 1, "blocks that die or leave are not taken");
+	is_u64(number(um_horizon_blocks_take(&t)), 3, "a block that is used again is taken again");
+	ok(!um_horizon_blocks_take(&t), "none is taken twice");
+	um_horizon_blocks_revive(&t, b[5], 30);
+	is_u64(number(um_horizon_blocks_take(&t)), 5, "a block that lives again is taken");
+	is_u64(number(um_horizon_blocks_oldest(&t)), 2, "what was taken is still there");
+	um_horizon_blocks_fini(&t);
+}
+
 int main(void)
 {
 	random_operations();
 	some();
+	latest_uses();
 	bounds();
 	return tap_done();
 }
