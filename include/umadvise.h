@@ -295,8 +295,9 @@ typedef int (*umadv_launch_fn)(void *arg, void *stream);
  *
  * The op is launched also if the announcement is refused. A relaunch that returns an error is repeated, and is the last
  * one. Relaunches need a program that calls umadv_iter and this library from one thread, ops on one stream, and
- * tensors of umadv_alloc that one op of the iteration writes. 0; as umadv_op; -EIO: the launch returned an error, or
- * a relaunch did so each time and content is lost. C++ programs may pass a lambda: umadvise.hpp. Op path. */
+ * tensors of umadv_alloc that such ops write: one as a whole, and others may then update it in place. 0; as umadv_op;
+ * -EIO: the launch returned an error, or a relaunch did so each time and content is lost. C++ programs may pass a
+ * lambda: umadvise.hpp. Op path. */
 UMADV_API int umadv_launch(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses,
 			   size_t n_uses, umadv_launch_fn launch, const void *arg, size_t arg_bytes);
 
