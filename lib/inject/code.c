@@ -99,35 +99,46 @@ void um_code_unloaded(const void *handle)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Under lock. */
-static const struct um_unpack *unpack(void)
+static struct um_unpack unpack;
+
+static void find_unpackers(void)
 {
-	static struct um_unpack found;
-	static int tried;
+	um_dlsym_fn look_up = um_real_dlsym();
+	void *zstd = dlopen("libzstd.so.1", RTLD_NOW), *lz4 = dlopen("liblz4.so.1", RTLD_NOW);
 
-	if (!tried) {
-		um_dlsym_fn look_up = um_real_dlsym();
-		void *zstd = dlopen("libzstd.so.1", RTLD_NOW), *lz4 = dlopen("liblz4.so.1", RTLD_NOW);
-
-		tried = 1;
-		if (zstd && look_up) {
-			*(void **)&found.zstd = look_up(zstd, "ZSTD_decompress");
-			*(void **)&found.zstd_failed = look_up(zstd, "ZSTD_isError");
-		}
-		if (lz4 && look_up)
-			*(void **)&found.lz4 = look_up(lz4, "LZ4_decompress_safe");
+	if (zstd && look_up) {
+		*(void **)&unpack.zstd = look_up(zstd, "ZSTD_decompress");
+		*(void **)&unpack.zstd_failed = look_up(zstd, "ZSTD_isError");
 	}
-	return &found;
+	if (lz4 && look_up)
+		*(void **)&unpack.lz4 = look_up(lz4, "LZ4_decompress_safe");
 }
 
-/* The kernel in a module, whose code is read at first. Under lock. */
-static const struct um_image_kernel *find(struct module *m, const char *name)
+/* Is there code to be read? It may then be unpacked. Without the lock: a library that another thread loads may load a
+ * module when it begins. */
+static int prepare(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint64_t waiting;
+
+	pthread_mutex_lock(&lock);
+	waiting = held;
+	pthread_mutex_unlock(&lock);
+	if (waiting)
+		pthread_once(&once, find_unpackers);
+	return waiting > 0;
+}
+
+/* The kernel in a module, whose code is read at first. `prepared`: as above. Under lock. */
+static const struct um_image_kernel *find(struct module *m, const char *name, int prepared)
 {
 	struct um_image image = {0};
 
-	if (m->ptx && !um_image_code_read(&image, &m->code, unpack()))
-		m->image = image;
-	drop_ptx(m);
+	if (m->ptx && prepared) {
+		if (!um_image_code_read(&image, &m->code, &unpack))
+			m->image = image;
+		drop_ptx(m);
+	}
 	return um_image_kernel_find(&m->image, name);
 }
 
@@ -146,18 +157,20 @@ int um_code_written(unsigned char *written, size_t words, void *function, const 
 	const struct um_image_kernel *k = NULL;
 	struct module *m;
 	const void *of;
+	int prepared;
 
 	if (!um_settings_reads_code())
 		return 0;
+	prepared = prepare();
 	of = handle_of(function);
 	pthread_mutex_lock(&lock);
 	for (m = modules; m && m->handle != of; m = m->next)
 		;
 	if (m)
-		k = find(m, name);
+		k = find(m, name, prepared);
 	else /* the module that a library was loaded into has a handle of its own */
 		for (m = modules; m && !k; m = m->next)
-			k = m->kind == UM_CODE_LIBRARY ? find(m, name) : NULL;
+			k = m->kind == UM_CODE_LIBRARY ? find(m, name, prepared) : NULL;
 	if (k && um_image_words(k) == words)
 		memcpy(written, k->written, words);
 	else
