@@ -329,8 +329,15 @@ static void *change(void *arg)
 		}
 		must(CALL("cuGraphLaunch", 10000, (void *, void *))(exec, stream), "launch of a graph");
 	}
-	must(CALL("cuMemcpyDtoH", 3020, (void *, uint64_t, size_t))(&word, at[0], 8), "copy");
-	j->sum = word;
+	must(CALL("cuStreamSynchronize", 2000, (void *))(stream), "wait");
+	for (int i = 0; i < 6; i++) {
+		must(CALL("cuMemcpyDtoH", 3020, (void *, uint64_t, size_t))(&word, at[i], 8), "copy");
+		j->sum = j->sum * 7 + word;
+		must(CALL("cuMemFree", 3020, (uint64_t))(at[i]), "free");
+	}
+	must(CALL("cuGraphExecDestroy", 10000, (void *))(exec), "end of an instance");
+	must(CALL("cuGraphDestroy", 10000, (void *))(graph), "end of a graph");
+	must(CALL("cuStreamDestroy", 4000, (void *))(stream), "end of a stream");
 	return NULL;
 }
 
