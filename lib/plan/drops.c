@@ -164,7 +164,7 @@ static int may_come_earlier(const struct um_versions *v, const struct um_burst *
 	for (uint32_t k = op->first_relaunch; k < op->first_relaunch + op->n_relaunch; k++) {
 		uint32_t slot = s->relaunch.at[k], last = um_versions_from(v, slot, b->at) - 1;
 
-		/* its gap begins after all ops of the burst, and what leaves before is copied */
+		/* The gap begins after the last op of the burst. An eviction before that copies the content. */
 		if (!has_chain(v, b, slot, number) ||
 		    (s->slots.at[slot].bytes >= UM_DROP_LEAST && v->touch[last].op < b->ops.at[b->ops.n - 1]))
 			return 0;

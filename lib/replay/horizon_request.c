@@ -8,7 +8,7 @@
 #define LEAD_ITERATIONS 8 /* before which no eviction is judged */
 #define LEAD_RIGHT 2 /* where both orders are as good, the one by latest uses wins: it needs no predictions */
 #define LEAD_WRONG 3
-#define LEAD_MOST 8 /* budgets: an iteration that nobody could foretell does not outweigh many that were */
+#define LEAD_MOST 8 /* budgets: one iteration with wrong predictions does not end a long lead */
 #define CLEAN_PAYS 4 /* blocks for which advice has to pay: runs have 9 to 11 on average, but not in all programs */
 
 /* A prefetch of the block waits for its room, so that it does not come before the block's own eviction. */

@@ -72,3 +72,24 @@ int32_t scheme_returns_after(const struct scheme_plan *p, uint32_t slot)
 			after = p->plan.hints.at[i].after;
 	return after;
 }
+
+const char *scheme_launched_again(const struct um_schedule *s, const char *scheme, uint64_t budget)
+{
+	static char text[100];
+	struct um_plan_request r = fx_request(s, budget);
+	struct um_plan_figures f;
+	struct um_plan p;
+	int at = 0;
+
+	r.strategy = scheme;
+	r.recompute = 1;
+	text[0] = '\0';
+	um_plan_init(&p);
+	if (um_plan_build(&r, &p, NULL, NULL, 0) || um_plan_check(&p, &f, NULL, 0))
+		at = snprintf(text, sizeof text, "no plan");
+	for (size_t i = 0; i < p.hints.n; i++)
+		if (p.hints.at[i].kind == UM_HINT_RECOMPUTE)
+			at += snprintf(text + at, sizeof text - (size_t)at, "%s%u", at ? " " : "", p.hints.at[i].slot);
+	um_plan_fini(&p);
+	return text;
+}

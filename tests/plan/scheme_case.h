@@ -37,6 +37,9 @@ void scheme_plan_fini(struct scheme_plan *p);
 int scheme_leaves(const struct scheme_plan *p, uint32_t slot); /* with a copy? */
 int32_t scheme_returns_after(const struct scheme_plan *p, uint32_t slot); /* `after` of its last return */
 
+/* "1 0": the ops that a plan of the scheme's launches again; "no plan". Valid until the next call. */
+const char *scheme_launched_again(const struct um_schedule *s, const char *scheme, uint64_t budget);
+
 /* A recorded workload at 1.5 times what there is: sound, and not faster than can be. Here, since a test counts its own
  * lines. */
 static inline void scheme_recorded_one(const char *scheme, const char *name)

@@ -78,26 +78,9 @@ static void chain(struct um_schedule *s, uint64_t first, uint64_t second, uint64
 	fx_op(s, "uses the first", U, "r0 r1");
 }
 
-/* "1 0": the ops that are launched again. */
 static const char *launched_again(const struct um_schedule *s, uint64_t budget)
 {
-	static char text[100];
-	struct um_plan_request r = fx_request(s, budget);
-	struct um_plan_figures f;
-	struct um_plan p;
-	int at = 0;
-
-	r.strategy = "capuchin";
-	r.recompute = 1;
-	text[0] = '\0';
-	um_plan_init(&p);
-	if (um_plan_build(&r, &p, NULL, NULL, 0) || um_plan_check(&p, &f, NULL, 0))
-		at = snprintf(text, sizeof text, "no plan");
-	for (size_t i = 0; i < p.hints.n; i++)
-		if (p.hints.at[i].kind == UM_HINT_RECOMPUTE)
-			at += snprintf(text + at, sizeof text - (size_t)at, "%s%u", at ? " " : "", p.hints.at[i].slot);
-	um_plan_fini(&p);
-	return text;
+	return scheme_launched_again(s, "capuchin", budget);
 }
 
 static void again_is(uint64_t first, uint64_t second, uint64_t large, uint64_t idle, int blocks, const char *ops,

@@ -102,28 +102,13 @@ static void layers(struct um_schedule *s, const char *cheap, uint64_t largest)
 	fx_op(s, "end", U, "r0");
 }
 
-/* "1 2": the ops that are launched again. */
 static const char *launched_again(const char *cheap, uint64_t largest, uint64_t budget)
 {
-	static char text[100];
 	struct um_schedule s = {0};
-	struct um_plan_request r;
-	struct um_plan_figures f;
-	struct um_plan p;
-	int at = 0;
+	const char *text;
 
 	layers(&s, cheap, largest);
-	r = fx_request(&s, budget);
-	r.strategy = "superneurons";
-	r.recompute = 1;
-	text[0] = '\0';
-	um_plan_init(&p);
-	if (um_plan_build(&r, &p, NULL, NULL, 0) || um_plan_check(&p, &f, NULL, 0))
-		at = snprintf(text, sizeof text, "no plan");
-	for (size_t i = 0; i < p.hints.n; i++)
-		if (p.hints.at[i].kind == UM_HINT_RECOMPUTE)
-			at += snprintf(text + at, sizeof text - (size_t)at, "%s%u", at ? " " : "", p.hints.at[i].slot);
-	um_plan_fini(&p);
+	text = scheme_launched_again(&s, "superneurons", budget);
 	um_schedule_fini(&s);
 	return text;
 }

@@ -179,6 +179,13 @@ static int is_copied(const struct drops *x, uint32_t i, int32_t peak, uint32_t m
 	return (x->pair[i].state == SWAPPED || i == more) && is_around(x, i, peak);
 }
 
+/* A copy of a row: it follows those before it, and has `free_ns` from their begin on. */
+static void add_copy(int64_t *sum, int64_t *late, uint64_t ns, int64_t free_ns)
+{
+	*sum += (int64_t)ns;
+	*late = *sum - free_ns > *late ? *sum - free_ns : *late;
+}
+
 /* By how much the latest return around a peak is late for its use, if all begin after the peak. */
 static int64_t return_lateness(const struct drops *x, int32_t peak, uint32_t more)
 {
@@ -193,9 +200,7 @@ static int64_t return_lateness(const struct drops *x, int32_t peak, uint32_t mor
 
 			if ((w->to % n <= peak) != around || !is_copied(x, x->by_need[k], peak, more))
 				continue;
-			sum += (int64_t)w->in_ns;
-			free_ns += around ? (int64_t)clock[n] : 0;
-			late = sum - free_ns > late ? sum - free_ns : late;
+			add_copy(&sum, &late, w->in_ns, free_ns + (around ? (int64_t)clock[n] : 0));
 		}
 	}
 	return late;
@@ -215,9 +220,7 @@ static int64_t eviction_lateness(const struct drops *x, int32_t peak, uint32_t m
 
 			if ((w->from % n > peak) != around || !is_copied(x, x->by_begin[k], peak, more))
 				continue;
-			sum += (int64_t)w->out_ns;
-			free_ns += around ? (int64_t)clock[n] : 0;
-			late = sum - free_ns > late ? sum - free_ns : late;
+			add_copy(&sum, &late, w->out_ns, free_ns + (around ? (int64_t)clock[n] : 0));
 		}
 	}
 	return late;
