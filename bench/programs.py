@@ -38,13 +38,15 @@ class Trace:
         for t in ts:
             self.put(ev='free', t=t)
 
-    def op(self, name, r, w, intensity=0, touched=None, flops=0):
-        """intensity: floating-point operations for each byte moved, beside `flops`."""
+    def op(self, name, r, w, intensity=0, touched=None, flops=0, again=False):
+        """intensity: floating-point operations for each byte moved, beside `flops`. again: may be launched again."""
         touched = touched or {}
         def size(u):
             return u[2] if isinstance(u, list) else touched.get(u, self.size[u])
         moved = sum(size(u) for u in r) + sum(size(u) for u in w)
         more = {'touched': {str(t): b for t, b in touched.items()}} if touched else {}
+        if again:
+            more['relaunch'] = w
         self.put(ev='op', name=name, r=r, w=w, flops=flops + int(moved * intensity), bytes=moved, **more)
 
 

@@ -43,7 +43,9 @@ measure() {
 	"$tool" plan "${args[@]}" --no-recompute -o "$tmp/swaps.umplan" >/dev/null 2>&1 || return
 	! grep -q '"paged":true' "$tmp/swaps.umplan" || return
 	[ -z "${BOUNDS:-}" ] || prove=()
-	"$tool" plan "${args[@]}" ${prove[@]+"${prove[@]}"} -o "$tmp/again.umplan" >/dev/null 2>&1 || return
+	"$tool" plan "${args[@]}" ${prove[@]+"${prove[@]}"} -o "$tmp/again.umplan" >/dev/null 2>"$tmp/note" ||
+		return
+	! grep -q 'operations above the budget' "$tmp/note" || return
 	bound=$(figure bound_ns "$tmp/again.umplan")
 	[ -z "${BOUNDS:-}" ] || bound=$(earlier "$@" "$(figure in_core_ns "$tmp/again.umplan")")
 	[ -n "$bound" ] || { echo "recompute.sh: no bound in $BOUNDS: $*" >&2; return; }

@@ -22,7 +22,7 @@ struct bound_request {
 	double duplex; /* as in a profile; 1: independent directions */
 	double seconds; /* time limit; 0: none */
 	unsigned rounds; /* refinements at most; 0: until it settles */
-	int recompute; /* ops may recompute bytes in their time. Optimistic: inputs are assumed resident */
+	int recompute; /* ops may be launched again. Optimistic, see bound_again.c */
 	int copies; /* bytes that an iteration writes are copied out whenever they are evicted, as by the driver */
 	int all; /* no refinement: all begins and ends of ops are cuts. For small schedules */
 };
@@ -64,16 +64,24 @@ struct bound_gap {
 
 #define BOUND_CLEAN INT64_MIN
 
+#define BOUND_NEVER (-1.0)
+
+/* Least time for which bytes are computed again, in ms per MiB. */
+struct bound_again {
+	double own; /* within the gap; BOUND_NEVER: impossible */
+	double others; /* between moment `from` and the gap's end */
+	int64_t from;
+};
+
 /* Bytes with the same history: gaps, one after the other, over which their content stays the same. With `copies` each
  * gap of content that was written is a chain of its own, written when the gap begins. */
 struct bound_chain {
 	uint64_t bytes;
 	int64_t written; /* moment from which the host's copy is stale; BOUND_CLEAN: never */
 	uint32_t first, n; /* gaps */
-	double again; /* ms per MiB of recomputation; BOUND_NEVER: impossible */
+	uint32_t maker; /* touch that leaves this content (bound_history.h) */
+	struct bound_again again;
 };
-
-#define BOUND_NEVER (-1.0)
 
 struct bound_work {
 	int32_t n_ops;

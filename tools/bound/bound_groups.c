@@ -6,6 +6,8 @@
 #include "base/hash.h"
 #include "bound/bound_master.h"
 
+#include <math.h>
+
 /* Number of cuts at or before a moment, counted from the first one of iteration 0. */
 static int32_t rank(const struct bound_cuts *c, int64_t moment, int64_t length)
 {
@@ -25,7 +27,7 @@ static int push_key(struct bound_groups *g, const struct bound_work *w, const st
 	int32_t shift;
 
 	*gaps = 0;
-	if (um_vec_reserve(&g->keys, 2 * (size_t)x->n + 1))
+	if (um_vec_reserve(&g->keys, 2 * (size_t)x->n + 2))
 		return -ENOMEM;
 	g->keys.at[g->keys.n++] = x->written == BOUND_CLEAN ? INT32_MIN : rank(c, x->written, length) - 1;
 	for (uint32_t k = x->first; k < x->first + x->n; k++) {
@@ -39,6 +41,7 @@ static int push_key(struct bound_groups *g, const struct bound_work *w, const st
 	}
 	if (!*gaps)
 		return 0;
+	g->keys.at[g->keys.n++] = x->again.others > 0 ? rank(c, x->again.from, length) - 1 : INT32_MIN;
 	shift = g->keys.at[at + 1] / c->n * c->n;
 	for (size_t i = at; i < g->keys.n; i++)
 		if (g->keys.at[i] != INT32_MIN)
@@ -46,19 +49,24 @@ static int push_key(struct bound_groups *g, const struct bound_work *w, const st
 	return 0;
 }
 
+static int is_same(double a, double b)
+{
+	return !(a < b) && !(a > b);
+}
+
 static int find(const struct bound_groups *g, const uint32_t *table, size_t mask, const struct bound_group *like,
 		size_t *slot)
 {
-	size_t bytes = (2ull * like->gaps + 1) * sizeof *g->keys.at;
+	uint32_t n = 2 * like->gaps + 2;
 	uint64_t h = like->gaps;
 
-	for (uint32_t i = 0; i <= 2 * like->gaps; i++)
+	for (uint32_t i = 0; i < n; i++)
 		h = um_hash_u64(h, (uint32_t)g->keys.at[like->key + i]);
 	for (*slot = h & mask; table[*slot]; *slot = (*slot + 1) & mask) {
 		const struct bound_group *x = &g->at.at[table[*slot] - 1];
 
-		if (x->gaps == like->gaps && !(x->again < like->again) && !(x->again > like->again) &&
-		    !memcmp(g->keys.at + x->key, g->keys.at + like->key, bytes))
+		if (x->gaps == like->gaps && is_same(x->own, like->own) && is_same(x->others, like->others) &&
+		    !memcmp(g->keys.at + x->key, g->keys.at + like->key, n * sizeof *g->keys.at))
 			return 1;
 	}
 	return 0;
@@ -97,7 +105,8 @@ int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const 
 
 		/* Gaps of clean bytes are independent. */
 		for (x.n = x.written == BOUND_CLEAN ? 1 : x.n; left && !err; x.first += x.n, left -= x.n) {
-			struct bound_group y = {(double)x.bytes / 1048576.0, x.again, (uint32_t)g->keys.n, 0};
+			struct bound_group y = {(double)x.bytes / 1048576.0, x.again.own, x.again.others,
+						(uint32_t)g->keys.n, 0};
 
 			err = push_key(g, w, c, &x, &y.gaps);
 			if (!err && y.gaps)
@@ -125,36 +134,46 @@ static int wrap(int32_t i, int n)
 	return (int)(((i % n) + n) % n);
 }
 
-/* Cost of a MiB that returns in a segment: copied, or recomputed (`again`). */
-static double back(const struct bound_prices *p, int k, double again)
-{
-	return again < 0 ? p->in[k] : again * p->time[k];
-}
-
-/* Largest gain of an eviction within cuts [lo, hi], or 0. */
-static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p, double again)
+/* Largest gain of an eviction within cuts [lo, hi], copied in again, or 0. */
+static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p)
 {
 	double best = 0, open = 0;
 
 	for (int32_t i = hi; i >= lo; i--) {
 		int k = wrap(i, n);
-		double cost = back(p, k, again);
 
-		if (i == hi || open < -cost)
-			open = -cost;
+		if (i == hi || open < -p->in[k])
+			open = -p->in[k];
 		open += p->room[k];
 		best = open > best ? open : best;
 	}
 	return best;
 }
 
-/* Gain of a gap without a copy to the host. */
+/* Gain of a gap whose content is computed again. */
 static double anew(const struct bound_groups *g, const struct bound_group *x, uint32_t gap, int n,
 		   const struct bound_prices *p)
 {
-	const int32_t *key = g->keys.at + x->key + 2 * gap;
+	const int32_t *key = g->keys.at + x->key;
+	int32_t lo = key[2 * gap + 1], hi = key[2 * gap + 2], from = key[2 * x->gaps + 1];
+	double best = 0, room = 0, others = INFINITY;
 
-	return x->again < 0 ? 0 : stay(key[1], key[2], n, p, x->again);
+	if (x->own < 0)
+		return 0;
+	if (from == INT32_MIN)
+		from = lo;
+	for (int32_t i = from; i <= hi; i++) {
+		int k = wrap(i, n);
+		double gain;
+
+		others = p->time[k] < others ? p->time[k] : others;
+		if (i < lo)
+			continue;
+		room += p->room[k];
+		gain = room - x->own * p->time[k] - x->others * others;
+		best = gain > best ? gain : best;
+	}
+	return best;
 }
 
 /* The best time of the copy to the host, or none: all later evictions need no copy. */
@@ -203,6 +222,6 @@ double bound_day_worth(const struct bound_groups *g, const struct bound_group *x
 	if (key[0] != INT32_MIN)
 		return copied_once(g, x, n, p);
 	for (uint32_t i = 0; i < x->gaps; i++)
-		sum += stay(key[2 * i + 1], key[2 * i + 2], n, p, BOUND_NEVER);
+		sum += stay(key[2 * i + 1], key[2 * i + 2], n, p);
 	return sum;
 }

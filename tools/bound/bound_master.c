@@ -27,9 +27,9 @@
  * With duplex below 1, of two copies at once the one booked first runs at full rate and the other at `duplex` of it: in
  * any time T, bytes in / h2d + bytes out / d2h <= (1 + duplex) T.
  *
- * Computing again (--recompute). A share of a gap may also be away without any copy, for the time of the op that wrote
- * it in a segment that the gap reaches into, in proportion to the bytes that this op may be launched again for. That is
- * optimistic, and so still a bound: in a plan the op runs as a whole, and what it reads has to be there.
+ * Computing again (--recompute). A share of a gap may also be away without any copy, for that share of the time of
+ * bound_again.c, in segments that the gap reaches into (others: or earlier). That is optimistic, and so still a bound:
+ * in a plan the ops run as a whole, and what they read has to be there.
  *
  * What the solver is given is smaller: days of single bytes would be endless. How much of each gap is away is a column;
  * all of that together passes through three stores (to be copied out, away, back before its time), which know when
@@ -261,9 +261,13 @@ static void add_clean(struct master *m, const struct stores *s, const struct bou
 static void add_anew(struct master *m, const struct stores *s, const struct bound_group *x, int64_t lo, int64_t hi,
 		     int full)
 {
+	int32_t from = m->groups.keys.at[x->key + 2 * x->gaps + 1];
+
 	bound_lp_column(m->lp, 0, 0, x->mib);
 	add_share(m, s, AWAY, lo - 1, AWAY, hi, 1);
-	add_share(m, &m->works, TO_DO, lo, DONE, hi, x->again);
+	add_share(m, &m->works, TO_DO, lo, DONE, hi, x->own);
+	if (from != INT32_MIN)
+		add_share(m, &m->works, TO_DO, from, DONE, hi, x->others);
 	bound_lp_put(m->lp, full, 1);
 }
 
@@ -285,7 +289,7 @@ static void add_stale(struct master *m, const struct stores *s, const struct bou
 
 		last = sum;
 		sum = bound_lp_row(m->lp, 0, 0);
-		if (x->again >= 0) {
+		if (x->own >= 0) {
 			full = bound_lp_row(m->lp, 0, x->mib);
 			add_anew(m, s, x, lo, hi, full);
 		}

@@ -28,8 +28,9 @@ struct bound_cuts {
 /* A day: when bytes of a group with the same gaps between cuts are evicted. */
 struct bound_group {
 	double mib;
-	double again; /* ms a MiB, or BOUND_NEVER */
-	uint32_t key, gaps; /* into keys: first segment of a copy out (or INT32_MIN), then cuts of each gap */
+	double own, others; /* as in struct bound_again */
+	/* Into keys: first segment of a copy out (or INT32_MIN), cuts of each gap, first segment for others. */
+	uint32_t key, gaps;
 };
 
 struct bound_groups {
