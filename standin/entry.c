@@ -169,9 +169,10 @@ static const struct um_entry entry_entries[] = {
 };
 
 static const struct um_entry *const tables[] = {
-	entry_entries,	     um_device_entries, um_context_entries, um_export_entries, um_module_entries,
-	um_function_entries, um_launch_entries, um_memory_entries,  um_copy_entries,   um_hint_entries,
-	um_stream_entries,   um_event_entries,	um_capture_entries, um_graph_entries,  um_exec_entries};
+	entry_entries,	    um_device_entries,	 um_context_entries, um_export_entries,
+	um_module_entries,  um_function_entries, um_launch_entries,  um_memory_entries,
+	um_copy_entries,    um_hint_entries,	 um_stream_entries,  um_event_entries,
+	um_capture_entries, um_graph_entries,	 um_exec_entries,    um_change_entries};
 
 /* Names newer than 12.4 that are not in the tables: a driver of 12.4 lacks them. */
 static const char *const newer[] = {

@@ -54,6 +54,20 @@ int um_node_after(struct um_node *n, struct um_node *before); /* one more depend
 void um_node_apart(struct um_node *n, const struct um_node *before); /* one less */
 void um_node_remove(struct um_node *n); /* removes it from its graph and frees it */
 
+struct um_node_params { /* CUgraphNodeParams */
+	int type, reserved[3];
+	union {
+		char any[232]; /* of kernels, sets, host functions */
+		struct {
+			int flags, reserved;
+			void *context;
+			char params[208]; /* CUDA_MEMCPY3D */
+		} copy;
+		struct um_graph *child;
+	} of;
+	long long reserved_end;
+};
+
 /* graph_node.c: sets and queries a node's work by CUDA's structs of parameters. CUDA error codes. */
 int um_kernel_node_set_1(struct um_node *n, const void *params);
 int um_kernel_node_set_2(struct um_node *n, const void *params);

@@ -6,39 +6,16 @@
  * are assigned to lanes: one that follows the last item of a lane continues it, others open a lane. The first lane is
  * the stream of the launch, the others are streams of the graph; events order items of different lanes.
  */
-#include "standin/graph.h"
+#include "standin/graph_exec.h"
 
-#define LANES_MAX 16u
-
-struct item {
-	const struct um_node *origin; /* in the instantiated graph; an identity */
-	UM_VEC(struct um_work) work; /* references */
-	UM_VEC(uint32_t) after; /* items */
-	uint32_t lane;
-	int waited; /* from another lane, or the last of its own */
-	um_event_handle event; /* event, if another lane waits for it */
-};
-
-struct exec {
-	struct um_graph *graph; /* a copy, for launches into a capture */
-	UM_VEC(struct item) item;
-	uint32_t lanes;
-	uint32_t last[LANES_MAX]; /* items */
-	um_stream stream[LANES_MAX]; /* but the first */
-	um_event_handle begun, done; /* of a launch */
-	unsigned long long flags;
-	struct um_standin *of; /* its device: the one where it was instantiated */
-};
-
-static void item_clear(struct item *it)
+void um_item_clear(struct um_item *it)
 {
 	for (size_t i = 0; i < it->work.n; i++)
 		um_work_drop(&it->work.at[i]);
 	um_vec_clear(&it->work);
 }
 
-/* Not locked. */
-static void exec_free(struct exec *x)
+void um_exec_free(struct um_exec *x)
 {
 	struct um_gpu *gpu = x ? x->of->gpu : NULL;
 
@@ -46,7 +23,7 @@ static void exec_free(struct exec *x)
 		return;
 	um_standin_lock();
 	for (size_t i = 0; i < x->item.n; i++)
-		item_clear(&x->item.at[i]);
+		um_item_clear(&x->item.at[i]);
 	um_graph_free(x->graph);
 	um_standin_unlock();
 	um_events_reap();
@@ -71,7 +48,7 @@ static void exec_free(struct exec *x)
 
 typedef UM_VEC(uint32_t) indices;
 
-static int item_after(struct item *it, uint32_t i)
+static int item_after(struct um_item *it, uint32_t i)
 {
 	for (size_t k = 0; k < it->after.n; k++)
 		if (it->after.at[k] == i)
@@ -79,9 +56,9 @@ static int item_after(struct item *it, uint32_t i)
 	return um_vec_push(&it->after, i);
 }
 
-static int item_add(struct exec *x, const struct um_node *n, const indices *before)
+static int item_add(struct um_exec *x, const struct um_node *n, const indices *before)
 {
-	struct item it = {.origin = n->origin};
+	struct um_item it = {.origin = n->origin};
 	int err = um_vec_reserve(&x->item, 1);
 
 	for (size_t i = 0; i < before->n && !err; i++)
@@ -92,7 +69,7 @@ static int item_add(struct exec *x, const struct um_node *n, const indices *befo
 			um_work_keep(&n->work.at[i]);
 	}
 	if (err) {
-		item_clear(&it);
+		um_item_clear(&it);
 		um_vec_fini(&it.work);
 		um_vec_fini(&it.after);
 		return err;
@@ -102,7 +79,7 @@ static int item_add(struct exec *x, const struct um_node *n, const indices *befo
 }
 
 /* Unrolls `g` after the items `before`; `*ends`: the items at its end. */
-static int unroll(struct exec *x, struct um_graph *g, const indices *before, indices *ends)
+static int unroll(struct um_exec *x, struct um_graph *g, const indices *before, indices *ends)
 {
 	struct um_node **order;
 	indices *end, mine = {0};
@@ -150,18 +127,18 @@ static int unroll(struct exec *x, struct um_graph *g, const indices *before, ind
 }
 
 /* An item after the last one of a lane continues it; another item opens a lane or, at the limit, shares one. */
-static void deal(struct exec *x)
+static void deal(struct um_exec *x)
 {
 	for (uint32_t i = 0; i < x->item.n; i++) {
-		struct item *it = &x->item.at[i];
+		struct um_item *it = &x->item.at[i];
 		uint32_t lane = x->lanes;
 
 		for (uint32_t l = 0; l < x->lanes && lane == x->lanes; l++)
 			for (size_t k = 0; k < it->after.n; k++)
 				if (it->after.at[k] == x->last[l])
 					lane = l;
-		if (lane == LANES_MAX)
-			lane = i % LANES_MAX;
+		if (lane == UM_LANES_MAX)
+			lane = i % UM_LANES_MAX;
 		if (lane == x->lanes)
 			x->lanes++;
 		it->lane = lane;
@@ -169,7 +146,7 @@ static void deal(struct exec *x)
 	}
 	for (uint32_t i = 0; i < x->item.n; i++)
 		for (size_t k = 0; k < x->item.at[i].after.n; k++) {
-			struct item *before = &x->item.at[x->item.at[i].after.at[k]];
+			struct um_item *before = &x->item.at[x->item.at[i].after.at[k]];
 
 			before->waited |= before->lane != x->item.at[i].lane;
 		}
@@ -177,7 +154,7 @@ static void deal(struct exec *x)
 		x->item.at[x->last[l]].waited = 1;
 }
 
-static int equip(struct exec *x)
+static int equip(struct um_exec *x)
 {
 	struct um_gpu *gpu = x->of->gpu;
 	const struct um_gpu_api *api = gpu->api;
@@ -192,10 +169,9 @@ static int equip(struct exec *x)
 	return err;
 }
 
-/* Not locked. */
-static int exec_new(struct exec **out, const struct um_graph *g, unsigned long long flags)
+int um_exec_new(struct um_exec **out, const struct um_graph *g, unsigned long long flags)
 {
-	struct exec *x = calloc(1, sizeof *x);
+	struct um_exec *x = calloc(1, sizeof *x);
 	indices none = {0}, ends = {0};
 	int err;
 
@@ -208,14 +184,14 @@ static int exec_new(struct exec **out, const struct um_graph *g, unsigned long l
 	um_standin_unlock();
 	um_vec_fini(&ends);
 	if (err) {
-		exec_free(x);
+		um_exec_free(x);
 		return err == -ENOMEM ? UM_CUDA_NO_MEMORY : UM_CUDA_INVALID_VALUE;
 	}
 	x->flags = flags;
 	deal(x);
 	err = equip(x);
 	if (err)
-		exec_free(x);
+		um_exec_free(x);
 	else
 		*out = x;
 	return err;
@@ -224,11 +200,11 @@ static int exec_new(struct exec **out, const struct um_graph *g, unsigned long l
 static int instantiate(const char *name, void **out, const struct um_graph *g, unsigned long long flags)
 {
 	int err = um_standin_enter(name);
-	struct exec *x;
+	struct um_exec *x;
 
 	if (err || !out || !g)
 		return err ? err : UM_CUDA_INVALID_VALUE;
-	err = exec_new(&x, g, flags);
+	err = um_exec_new(&x, g, flags);
 	if (!err)
 		*out = x;
 	return err;
@@ -265,7 +241,7 @@ UM_CALL(cuGraphInstantiateWithParams, void **out, const void *g, struct instanti
 	return err;
 }
 
-UM_CALL(cuGraphExecGetFlags, const struct exec *x, unsigned long long *flags)
+UM_CALL(cuGraphExecGetFlags, const struct um_exec *x, unsigned long long *flags)
 {
 	int err = um_standin_enter(__func__);
 
@@ -276,32 +252,32 @@ UM_CALL(cuGraphExecGetFlags, const struct exec *x, unsigned long long *flags)
 }
 
 /* Work under way keeps its resources: events and streams of the simulator end after their work. */
-UM_CALL(cuGraphExecDestroy, struct exec *x)
+UM_CALL(cuGraphExecDestroy, struct um_exec *x)
 {
 	int err = um_standin_enter(__func__);
 
 	if (err || !x)
 		return err ? err : UM_CUDA_INVALID_VALUE;
-	exec_free(x);
+	um_exec_free(x);
 	return UM_CUDA_OK;
 }
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-static int item_run(const struct exec *x, uint32_t i, um_stream stream)
+static int item_run(const struct um_exec *x, uint32_t i, um_stream stream)
 {
-	const struct item *it = &x->item.at[i];
+	const struct um_item *it = &x->item.at[i];
 	struct um_gpu *gpu = x->of->gpu;
 	const struct um_gpu_api *api = gpu->api;
 	int err = UM_CUDA_OK;
 
 	for (size_t k = 0; k < it->after.n && !err; k++) {
-		const struct item *before = &x->item.at[it->after.at[k]];
+		const struct um_item *before = &x->item.at[it->after.at[k]];
 
 		if (before->lane != it->lane)
 			err = api->cudaStreamWaitEvent(gpu, stream, before->event, 0);
 	}
-	for (size_t k = 0; k < it->work.n && !err; k++) {
+	for (size_t k = 0; k < it->work.n && !err && !it->disabled; k++) {
 		um_standin_lock();
 		um_work_keep(&it->work.at[k]);
 		um_standin_unlock();
@@ -313,7 +289,7 @@ static int item_run(const struct exec *x, uint32_t i, um_stream stream)
 }
 
 /* A launch of a graph begins after its previous launch has ended. */
-static int launch(const struct exec *x, um_stream stream)
+static int launch(const struct um_exec *x, um_stream stream)
 {
 	struct um_gpu *gpu = x->of->gpu;
 	const struct um_gpu_api *api = gpu->api;
@@ -329,7 +305,7 @@ static int launch(const struct exec *x, um_stream stream)
 	return err ? err : api->cudaEventRecord(gpu, x->done, stream);
 }
 
-UM_CALL(cuGraphLaunch, const struct exec *x, void *stream)
+UM_CALL(cuGraphLaunch, const struct um_exec *x, void *stream)
 {
 	int err = um_standin_enter(__func__), captured = 0;
 	struct um_stream_handle *s;
@@ -351,10 +327,10 @@ UM_CALL(cuGraphLaunch, const struct exec *x, void *stream)
 	um_standin_unlock();
 	return err || captured ? err : launch(x, sim);
 }
-UM_FORWARD(cuGraphLaunch_ptsz, (const struct exec *x, void *s), cuGraphLaunch(x, um_ptsz(s)))
+UM_FORWARD(cuGraphLaunch_ptsz, (const struct um_exec *x, void *s), cuGraphLaunch(x, um_ptsz(s)))
 
 /* Uploads need no preparation. */
-UM_CALL(cuGraphUpload, const struct exec *x, void *stream)
+UM_CALL(cuGraphUpload, const struct um_exec *x, void *stream)
 {
 	int err = um_standin_enter(__func__), ok;
 
@@ -363,112 +339,9 @@ UM_CALL(cuGraphUpload, const struct exec *x, void *stream)
 	um_standin_stream(stream, &ok);
 	return ok ? UM_CUDA_OK : UM_CU_INVALID_HANDLE;
 }
-UM_FORWARD(cuGraphUpload_ptsz, (const struct exec *x, void *s), cuGraphUpload(x, um_ptsz(s)))
+UM_FORWARD(cuGraphUpload_ptsz, (const struct um_exec *x, void *s), cuGraphUpload(x, um_ptsz(s)))
 UM_FORWARD(cuGraphInstantiateWithParams_ptsz, (void **out, const void *g, struct instantiate_params *p),
 	   cuGraphInstantiateWithParams(out, g, p))
-
-/* --- changing ----------------------------------------------------------------------------------------------------- */
-
-/* Replaces the work of the item of `n`, which reads it from its node in the copy. */
-static int exec_change(const char *name, struct exec *x, const struct um_node *n,
-		       int (*set)(struct um_node *n, const void *params), const void *params)
-{
-	int err = um_standin_enter(name);
-	struct um_node *mine = NULL;
-	struct item *it = NULL;
-
-	if (err || !x || !n)
-		return err ? err : UM_CUDA_INVALID_VALUE;
-	um_standin_lock();
-	for (size_t i = 0; i < x->graph->node.n; i++)
-		if (x->graph->node.at[i]->origin == n)
-			mine = x->graph->node.at[i];
-	for (size_t i = 0; i < x->item.n; i++)
-		if (x->item.at[i].origin == n)
-			it = &x->item.at[i];
-	err = mine && it ? set(mine, params) : UM_CUDA_INVALID_VALUE;
-	if (!err) {
-		item_clear(it);
-		err = um_vec_reserve(&it->work, mine->work.n) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
-	}
-	for (size_t i = 0; !err && i < mine->work.n; i++) {
-		um_work_keep(&mine->work.at[i]);
-		it->work.at[it->work.n++] = mine->work.at[i];
-	}
-	um_standin_unlock();
-	return err;
-}
-
-#define CHANGE struct exec *x, const struct um_node *n, const void *p
-
-UM_FORWARD(cuGraphExecKernelNodeSetParams, (CHANGE), exec_change(__func__, x, n, um_kernel_node_set_1, p))
-UM_FORWARD(cuGraphExecKernelNodeSetParams_v2, (CHANGE), exec_change(__func__, x, n, um_kernel_node_set_2, p))
-UM_FORWARD(cuGraphExecMemcpyNodeSetParams, (CHANGE, void *context),
-	   ((void)context, exec_change(__func__, x, n, um_copy_node_set, p)))
-UM_FORWARD(cuGraphExecMemsetNodeSetParams, (CHANGE, void *context),
-	   ((void)context, exec_change(__func__, x, n, um_set_node_set, p)))
-UM_FORWARD(cuGraphExecHostNodeSetParams, (CHANGE), exec_change(__func__, x, n, um_host_node_set, p))
-
-struct update_result { /* CUgraphExecUpdateResultInfo */
-	int result; /* 0 success, 2 topology changed, 3 type of a node changed */
-	void *node, *from;
-};
-
-/* The same number of nodes, of the same types, with the same dependencies. */
-static int alike(const struct um_graph *a, struct um_graph *b)
-{
-	if (a->node.n != b->node.n)
-		return 2;
-	for (size_t i = 0; i < b->node.n; i++) {
-		a->node.at[i]->index = i;
-		b->node.at[i]->index = i;
-	}
-	for (size_t i = 0; i < a->node.n; i++) {
-		const struct um_node *p = a->node.at[i], *q = b->node.at[i];
-
-		if (p->type != q->type)
-			return 3;
-		if (p->after.n != q->after.n)
-			return 2;
-		for (size_t k = 0; k < p->after.n; k++)
-			if (p->after.at[k]->index != q->after.at[k]->index)
-				return 2;
-	}
-	return 0;
-}
-
-UM_CALL(cuGraphExecUpdate_v2, struct exec *x, struct um_graph *g, struct update_result *result)
-{
-	int err = um_standin_enter(__func__), why;
-	struct exec *fresh, old;
-
-	if (err || !x || !g || !result)
-		return err ? err : UM_CUDA_INVALID_VALUE;
-	um_standin_lock();
-	why = alike(x->graph, g);
-	um_standin_unlock();
-	err = why ? UM_CU_GRAPH_UPDATE_FAILURE : exec_new(&fresh, g, x->flags);
-	if (!err) {
-		old = *x;
-		*x = *fresh;
-		*fresh = old;
-		exec_free(fresh);
-	}
-	*result = (struct update_result){why, NULL, NULL};
-	return err;
-}
-
-UM_CALL(cuGraphExecUpdate, struct exec *x, struct um_graph *g, void **node, int *result)
-{
-	struct update_result r = {1, NULL, NULL};
-	int err = cuGraphExecUpdate_v2(x, g, &r);
-
-	if (node)
-		*node = r.node;
-	if (result)
-		*result = r.result;
-	return err;
-}
 
 const struct um_entry um_exec_entries[] = {
 	{"cuGraphInstantiate", 10000, cuGraphInstantiate, NULL},
@@ -480,12 +353,5 @@ const struct um_entry um_exec_entries[] = {
 	{"cuGraphExecDestroy", 10000, cuGraphExecDestroy, NULL},
 	{"cuGraphLaunch", 10000, cuGraphLaunch, cuGraphLaunch_ptsz},
 	{"cuGraphUpload", 11010, cuGraphUpload, cuGraphUpload_ptsz},
-	{"cuGraphExecKernelNodeSetParams", 10010, cuGraphExecKernelNodeSetParams, NULL},
-	{"cuGraphExecKernelNodeSetParams", 12000, cuGraphExecKernelNodeSetParams_v2, NULL},
-	{"cuGraphExecMemcpyNodeSetParams", 10020, cuGraphExecMemcpyNodeSetParams, NULL},
-	{"cuGraphExecMemsetNodeSetParams", 10020, cuGraphExecMemsetNodeSetParams, NULL},
-	{"cuGraphExecHostNodeSetParams", 10020, cuGraphExecHostNodeSetParams, NULL},
-	{"cuGraphExecUpdate", 10020, cuGraphExecUpdate, NULL},
-	{"cuGraphExecUpdate", 12000, cuGraphExecUpdate_v2, NULL},
 	{0},
 };

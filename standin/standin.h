@@ -23,7 +23,8 @@
  *     stream.c    streams, values, host functions
  *     event.c     events
  *     capture.c   capture
- *     graph.c     graphs: nodes, an order; graph_node.c builds and queries them, graph_exec.c runs them
+ *     graph.c     graphs: nodes, an order; graph_node.c builds and queries them, graph_exec.c runs them,
+ *                 graph_change.c changes what is run
  *     host_call.c host functions in stream order
  *     worker.c    helper threads of the program, run in simulated time
  *
@@ -129,7 +130,8 @@ struct um_entry {
 /* Tables end with a row without a name. */
 extern const struct um_entry um_device_entries[], um_context_entries[], um_export_entries[], um_module_entries[],
 	um_function_entries[], um_launch_entries[], um_memory_entries[], um_copy_entries[], um_hint_entries[],
-	um_stream_entries[], um_event_entries[], um_capture_entries[], um_graph_entries[], um_exec_entries[];
+	um_stream_entries[], um_event_entries[], um_capture_entries[], um_graph_entries[], um_exec_entries[],
+	um_change_entries[];
 
 /* A row of a table: the exported function, under its base name; with a form for per-thread default streams. */
 #define UM_ENTRY(base, since, fn)                                                                                      \

@@ -33,6 +33,20 @@ struct set_params { /* CUDA_MEMSET_NODE_PARAMS */
 	size_t width, rows;
 };
 
+struct um_node_params { /* CUgraphNodeParams */
+	int type, reserved[3];
+	union {
+		struct kernel_params kernel;
+		struct set_params set;
+		void *child;
+		struct {
+			int flags, reserved;
+			void *context;
+			struct um_copy_3d params;
+		} copy;
+	} of;
+};
+
 struct address {
 	uint64_t at;
 	enum umadv_access access;
@@ -42,6 +56,7 @@ struct address {
 struct node {
 	const void *handle;
 	size_t first, n, room;
+	int disabled;
 };
 
 /* An instantiated graph. */
@@ -95,7 +110,7 @@ static void join_uses(struct exec *e)
 {
 	um_vec_clear(&e->use);
 	for (size_t i = 0; i < e->node.n; i++)
-		for (size_t k = 0; k < e->node.at[i].n; k++)
+		for (size_t k = 0; k < e->node.at[i].n && !e->node.at[i].disabled; k++)
 			add_use(e, &e->found.at[e->node.at[i].first + k]);
 	e->changed = 0;
 }
@@ -118,15 +133,12 @@ static void read_copy(struct exec *e, const struct um_copy_3d *p)
 	add_address(e, p->from_device ? p->from_device : (uintptr_t)p->from_host, UMADV_ACCESS_READ);
 }
 
-static void read_graph(struct exec *e, void *graph, int depth);
-
-static void read_node(struct exec *e, void *node, int depth)
+/* The addresses of a node, whose type is returned; those of a graph's nodes are left out. */
+static int read_params(struct exec *e, void *node)
 {
 	struct kernel_params kernel = {0};
 	struct um_copy_3d copy = {0};
 	struct set_params set = {0};
-	void *child = NULL;
-	size_t first = e->found.n;
 	int type = -1, ok = 1;
 
 	if (!um_real.cuGraphNodeGetType || um_real.cuGraphNodeGetType(node, &type)) {
@@ -143,35 +155,68 @@ static void read_node(struct exec *e, void *node, int depth)
 		ok = um_real.cuGraphMemsetNodeGetParams && !um_real.cuGraphMemsetNodeGetParams(node, &set);
 		if (ok)
 			add_address(e, set.at, UMADV_ACCESS_UPDATE);
-	} else if (type == GRAPH) {
-		ok = um_real.cuGraphChildGraphNodeGetGraph && !um_real.cuGraphChildGraphNodeGetGraph(node, &child);
-		if (ok)
-			read_graph(e, child, depth + 1);
 	} else if (type > FREE) {
 		ok = 0; /* conditional nodes and others */
 	}
-	if (type != GRAPH &&
-	    um_vec_push(&e->node, ((struct node){node, first, e->found.n - first, e->found.n - first})))
-		ok = 0;
 	if (!ok)
 		e->unread = 1;
+	return type;
+}
+
+/* What was found from `first` on are the addresses of that node. */
+static void add_node(struct exec *e, const void *handle, size_t first)
+{
+	size_t n = e->found.n - first;
+
+	if (um_vec_push(&e->node, ((struct node){handle, first, n, n, 0})))
+		e->unread = 1;
+}
+
+/* NULL: it cannot be read, or has no nodes. The caller frees the list. */
+static void **nodes_of(struct exec *e, void *graph, size_t *n)
+{
+	void **nodes = NULL;
+	int ok = um_real.cuGraphGetNodes && !um_real.cuGraphGetNodes(graph, NULL, n);
+
+	if (ok && *n) {
+		nodes = malloc(*n * sizeof *nodes);
+		ok = nodes && !um_real.cuGraphGetNodes(graph, nodes, n);
+	}
+	if (ok)
+		return nodes;
+	e->unread = 1;
+	*n = 0;
+	free(nodes);
+	return NULL;
+}
+
+/* The graph inside of a node. NULL: it cannot be read. */
+static void *child_of(struct exec *e, void *node)
+{
+	void *child = NULL;
+
+	if (um_real.cuGraphChildGraphNodeGetGraph && !um_real.cuGraphChildGraphNodeGetGraph(node, &child))
+		return child;
+	e->unread = 1;
+	return NULL;
 }
 
 static void read_graph(struct exec *e, void *graph, int depth)
 {
-	void **nodes = NULL;
 	size_t n = 0;
-	int ok = depth < DEEPEST && um_real.cuGraphGetNodes && !um_real.cuGraphGetNodes(graph, NULL, &n);
+	void **nodes = depth < DEEPEST && graph ? nodes_of(e, graph, &n) : NULL;
 
-	if (ok && n) {
-		nodes = malloc(n * sizeof *nodes);
-		ok = nodes && !um_real.cuGraphGetNodes(graph, nodes, &n);
-		for (size_t i = 0; ok && i < n; i++)
-			read_node(e, nodes[i], depth);
-		free(nodes);
+	for (size_t i = 0; i < n; i++) {
+		size_t first = e->found.n;
+
+		if (read_params(e, nodes[i]) == GRAPH)
+			read_graph(e, child_of(e, nodes[i]), depth + 1);
+		else
+			add_node(e, nodes[i], first);
 	}
-	if (!ok)
+	if (depth == DEEPEST)
 		e->unread = 1;
+	free(nodes);
 }
 
 /* --- instantiated graphs ------------------------------------------------------------------------------------------ */
@@ -292,28 +337,49 @@ static struct node *find_node(struct exec *e, const void *handle)
 /* What was found from `first` on are the addresses of that node now. */
 static void replace(struct exec *e, const void *handle, size_t first)
 {
-	struct node *was = find_node(e, handle), is = {handle, first, e->found.n - first, e->found.n - first};
+	struct node *was = find_node(e, handle);
+	size_t n = e->found.n - first;
 
 	e->changed = 1;
 	if (!was) {
-		e->unread |= um_vec_push(&e->node, is) != 0;
-	} else if (is.n > was->room) {
-		*was = is;
+		add_node(e, handle, first);
+	} else if (n > was->room) {
+		was->first = first;
+		was->n = was->room = n;
 	} else {
-		if (is.n)
-			memcpy(&e->found.at[was->first], &e->found.at[first], is.n * sizeof *e->found.at);
-		was->n = is.n;
+		if (n)
+			memcpy(&e->found.at[was->first], &e->found.at[first], n * sizeof *e->found.at);
+		was->n = n;
 		e->found.n = first;
 	}
 }
 
-/* One node of an instantiated graph has new parameters. */
-static int change(int err, const void *handle, const void *node, enum node_type type, const void *params)
+/* The nodes of the graph `was` have the parameters of those of `is`: both have the same nodes in the same order. */
+static void replace_graph(struct exec *e, void *was, void *is, int depth)
+{
+	size_t n_was = 0, n_is = 0;
+	void **from = was && depth < DEEPEST ? nodes_of(e, was, &n_was) : NULL;
+	void **to = is && depth < DEEPEST ? nodes_of(e, is, &n_is) : NULL;
+
+	for (size_t i = 0; i < n_was && i < n_is; i++) {
+		size_t first = e->found.n;
+
+		if (read_params(e, to[i]) == GRAPH)
+			replace_graph(e, child_of(e, from[i]), child_of(e, to[i]), depth + 1);
+		else
+			replace(e, from[i], first);
+	}
+	free(from);
+	free(to);
+}
+
+/* One node of an instantiated graph has new parameters; those of a graph are a graph. */
+static int change(int err, const void *handle, void *node, int type, const void *params)
 {
 	struct exec *e;
 	size_t first;
 
-	if (err || !params || !um_session_active())
+	if (err || !params || type > GRAPH || type == HOST || !um_session_active())
 		return err;
 	pthread_mutex_lock(&lock);
 	e = *find(handle);
@@ -322,9 +388,11 @@ static int change(int err, const void *handle, const void *node, enum node_type 
 		read_kernel(e, params);
 	else if (e && type == COPY)
 		read_copy(e, params);
-	else if (e)
+	else if (e && type == SET)
 		add_address(e, ((const struct set_params *)params)->at, UMADV_ACCESS_UPDATE);
-	if (e)
+	else if (e)
+		replace_graph(e, child_of(e, node), (void *)(uintptr_t)params, 0);
+	if (e && type != GRAPH)
 		replace(e, node, first);
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -355,6 +423,42 @@ int cuGraphExecMemcpyNodeSetParams(void *exec, void *node, const void *params, v
 int cuGraphExecMemsetNodeSetParams(void *exec, void *node, const void *params, void *context)
 {
 	return change(UM_PASS(cuGraphExecMemsetNodeSetParams, (exec, node, params, context)), exec, node, SET, params);
+}
+
+int cuGraphExecChildGraphNodeSetParams(void *exec, void *node, void *graph)
+{
+	return change(UM_PASS(cuGraphExecChildGraphNodeSetParams, (exec, node, graph)), exec, node, GRAPH, graph);
+}
+
+int cuGraphExecNodeSetParams(void *exec, void *node, struct um_node_params *p)
+{
+	int err = UM_PASS(cuGraphExecNodeSetParams, (exec, node, p));
+
+	if (err || !p)
+		return err;
+	return change(0, exec, node, p->type,
+		      p->type == GRAPH	? p->of.child
+		      : p->type == COPY ? (const void *)&p->of.copy.params
+					: (const void *)&p->of);
+}
+
+int cuGraphNodeSetEnabled(void *exec, void *node, unsigned on)
+{
+	int err = UM_PASS(cuGraphNodeSetEnabled, (exec, node, on));
+	struct exec *e;
+	struct node *n;
+
+	if (err || !um_session_active())
+		return err;
+	pthread_mutex_lock(&lock);
+	e = *find(exec);
+	n = e ? find_node(e, node) : NULL;
+	if (n) {
+		n->disabled = !on;
+		e->changed = 1;
+	}
+	pthread_mutex_unlock(&lock);
+	return 0;
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */

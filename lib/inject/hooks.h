@@ -22,6 +22,8 @@
 	X(symbol, base, since, 0, params)                                                                              \
 	X(symbol##_ptds, base, since, 1, params)
 
+struct um_node_params; /* hook_graph.c */
+
 #define UM_HOOKS_RESOLVE(X)                                                                                            \
 	X(cuGetProcAddress, cuGetProcAddress, 11030, 0, (const char *name, void **fn, int version, uint64_t flags))    \
 	UM_HOOK_PTSZ(X, cuGetProcAddress_v2, cuGetProcAddress, 12000,                                                  \
@@ -129,6 +131,11 @@ struct um_launch_config { /* CUlaunchConfig */
 	  (void *exec, void *node, const void *params, void *context))                                                 \
 	X(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams, 10020, 0,                                    \
 	  (void *exec, void *node, const void *params, void *context))                                                 \
+	X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, 11010, 0,                            \
+	  (void *exec, void *node, void *graph))                                                                       \
+	X(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams, 12020, 0,                                                \
+	  (void *exec, void *node, struct um_node_params *params))                                                     \
+	X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, 0, (void *exec, void *node, unsigned on))               \
 	X(cuGraphExecDestroy, cuGraphExecDestroy, 10000, 0, (void *exec))                                              \
 	UM_HOOK_PTSZ(X, cuGraphLaunch, cuGraphLaunch, 10000, (void *exec, void *stream))
 

@@ -363,6 +363,36 @@ static void questions(void)
 	CALL(cuGraphDestroy, 10000, void *)(graph);
 }
 
+/* `exec` has `graph` twice, of which `child` is the second: a fill with 100 and a kernel that adds 3. `set` is the fill
+ * in `graph`. */
+static void nested_changes(void *exec, void *graph, void *set, void *child)
+{
+	void *inner = NULL, *all[4], *kernel = NULL, *empty = NULL;
+	size_t n = 4;
+	unsigned on = 7;
+	int type = -1;
+
+	CALL(cuGraphChildGraphNodeGetGraph, 10000, void *, void **)(child, &inner);
+	CALL(cuGraphGetNodes, 10000, void *, void **, size_t *)(inner, all, &n);
+	for (size_t i = 0; i < n; i++)
+		if (!CALL(cuGraphNodeGetType, 10000, void *, int *)(all[i], &type) && type == 0)
+			kernel = all[i];
+	is_int(CALL(cuGraphNodeSetEnabled, 11060, void *, void *, unsigned)(exec, kernel, 0), 0,
+	       "a kernel of a child graph is disabled");
+	CALL(cuGraphNodeGetEnabled, 11060, void *, void *, unsigned *)(exec, kernel, &on);
+	is_int((int)on, 0, "the node is disabled");
+	is_int(CALL(cuGraphNodeSetEnabled, 11060, void *, void *, unsigned)(exec, child, 0), 1,
+	       "a child graph cannot be disabled");
+	run(exec, stream);
+	read_async(device, 64, stream);
+	synchronize(stream);
+	is_int(pinned[7], 100, "a disabled kernel does nothing");
+	CALL(cuGraphAddEmptyNode, 10000, void **, void *, void *const *, size_t)(&empty, graph, &set, 1);
+	is_int(CALL(cuGraphExecChildGraphNodeSetParams, 11010, void *, void *, void *)(exec, child, graph), 1,
+	       "a child graph is not replaced by one with more nodes");
+	CALL(cuGraphDestroyNode, 10000, void *)(empty);
+}
+
 static void by_hand(void)
 {
 	int by = 3, calls = 0, info[8];
@@ -402,6 +432,7 @@ static void by_hand(void)
 	synchronize(stream);
 	is_int(pinned[7], 103, "nodes run in the order of their edges");
 	is_int(calls, 1, "the host function is called once");
+	nested_changes(exec, graph, set, second);
 	drop(outer, exec);
 
 	exec = instantiate(graph);
