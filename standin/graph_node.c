@@ -214,6 +214,24 @@ UM_FORWARD(cuGraphKernelNodeGetParams, (struct um_node * n, void *p),
 UM_FORWARD(cuGraphKernelNodeGetParams_v2, (struct um_node * n, void *p),
 	   kernel_get(__func__, n, p, sizeof(struct kernel_params)))
 
+/* Launches keep no attributes, apart from whether they are cooperative. */
+UM_CALL(cuGraphKernelNodeGetAttribute, struct um_node *n, int attribute, unsigned *out)
+{
+	const struct um_work *w;
+	int err;
+
+	um_standin_lock();
+	w = work_of(__func__, n, UM_NODE_KERNEL, out, &err);
+	if (w && (attribute < 1 || attribute > 15))
+		err = UM_CUDA_INVALID_VALUE;
+	if (!err) {
+		memset(out, 0, 64);
+		out[0] = attribute == 2 && um_launch_is_cooperative(w->launch);
+	}
+	um_standin_unlock();
+	return err;
+}
+
 UM_CALL(cuGraphMemsetNodeGetParams, struct um_node *n, struct set_params *out)
 {
 	const struct um_work *w;
@@ -475,6 +493,7 @@ const struct um_entry um_graph_entries[] = {
 	{"cuGraphKernelNodeSetParams", 12000, cuGraphKernelNodeSetParams_v2, NULL},
 	{"cuGraphKernelNodeGetParams", 10000, cuGraphKernelNodeGetParams, NULL},
 	{"cuGraphKernelNodeGetParams", 12000, cuGraphKernelNodeGetParams_v2, NULL},
+	{"cuGraphKernelNodeGetAttribute", 11000, cuGraphKernelNodeGetAttribute, NULL},
 	{"cuGraphMemcpyNodeGetParams", 10000, cuGraphMemcpyNodeGetParams, NULL},
 	{"cuGraphMemsetNodeGetParams", 10000, cuGraphMemsetNodeGetParams, NULL},
 	{"cuGraphMemcpyNodeSetParams", 10000, cuGraphMemcpyNodeSetParams, NULL},

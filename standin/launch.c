@@ -33,6 +33,7 @@ struct um_launch {
 	struct um_function *function; /* NULL: `code` */
 	struct host_code code;
 	unsigned grid[3], block[3];
+	int cooperative;
 	uint32_t bytes;
 	uint32_t n_args;
 	void **args; /* into param */
@@ -49,6 +50,11 @@ struct um_launch *um_launch_get(struct um_launch *launch)
 {
 	atomic_fetch_add(&launch->refs, 1);
 	return launch;
+}
+
+int um_launch_is_cooperative(const struct um_launch *launch)
+{
+	return launch->cooperative;
 }
 
 void um_launch_put(struct um_launch *launch)
@@ -247,7 +253,8 @@ int um_launch_run(struct um_launch *launch, um_stream stream)
 	return err;
 }
 
-static int launch(const char *name, const struct config *c, void *function, void **params, void **extra)
+static int launch(const char *name, const struct config *c, void *function, void **params, void **extra,
+		  int cooperative)
 {
 	struct um_work work = {.kind = UM_WORK_KERNEL};
 	int err = um_standin() ? um_standin_fail(name) : UM_CU_NOT_INITIALIZED;
@@ -255,6 +262,8 @@ static int launch(const char *name, const struct config *c, void *function, void
 	um_standin_on(NULL);
 	if (!err)
 		err = um_launch_new(&work.launch, function, c->grid, c->block, params, extra);
+	if (!err)
+		work.launch->cooperative = cooperative;
 	return err ? err : um_work_submit(c->stream, &work);
 }
 
@@ -295,7 +304,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 {
 	struct config c = {{gx, gy, gz}, {bx, by, bz}, shared, stream, NULL, 0};
 
-	return launch("cuLaunchKernel", &c, function, params, extra);
+	return launch("cuLaunchKernel", &c, function, params, extra, 0);
 }
 
 UM_EXPORT int cuLaunchKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -309,7 +318,7 @@ int cuLaunchKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, u
 UM_EXPORT int cuLaunchKernelEx(const struct config *config, void *function, void **params, void **extra);
 int cuLaunchKernelEx(const struct config *config, void *function, void **params, void **extra)
 {
-	return config ? launch("cuLaunchKernelEx", config, function, params, extra) : UM_CUDA_INVALID_VALUE;
+	return config ? launch("cuLaunchKernelEx", config, function, params, extra, 0) : UM_CUDA_INVALID_VALUE;
 }
 
 UM_EXPORT int cuLaunchKernelEx_ptsz(const struct config *config, void *function, void **params, void **extra);
@@ -331,7 +340,7 @@ int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned
 {
 	struct config c = {{gx, gy, gz}, {bx, by, bz}, shared, stream, NULL, 0};
 
-	return launch("cuLaunchCooperativeKernel", &c, function, params, NULL);
+	return launch("cuLaunchCooperativeKernel", &c, function, params, NULL, 1);
 }
 
 UM_EXPORT int cuLaunchCooperativeKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

@@ -243,6 +243,7 @@ struct um_launch_description {
 	void **params, **extra; /* one of them is NULL */
 };
 void um_launch_describe(struct um_launch *launch, struct um_launch_description *out);
+int um_launch_is_cooperative(const struct um_launch *launch);
 struct um_launch *um_launch_get(struct um_launch *launch); /* one more reference */
 void um_launch_put(struct um_launch *launch);
 /* As in standin_table.h. */

@@ -22,7 +22,7 @@
 	X(symbol, base, since, 0, params)                                                                              \
 	X(symbol##_ptds, base, since, 1, params)
 
-struct um_node_params; /* hook_graph.c */
+struct um_node_params; /* graph_nodes.h */
 
 #define UM_HOOKS_RESOLVE(X)                                                                                            \
 	X(cuGetProcAddress, cuGetProcAddress, 11030, 0, (const char *name, void **fn, int version, uint64_t flags))    \
@@ -238,6 +238,10 @@ struct um_copy_3d { /* CUDA_MEMCPY3D */
 	X(cuStreamWaitEvent, 3020, (void *stream, void *event, unsigned flags))                                        \
 	X(cuEventCreate, 2000, (void **event, unsigned flags))                                                         \
 	X(cuEventRecord, 2000, (void *event, void *stream))                                                            \
+	X(cuEventSynchronize, 2000, (void *event))                                                                     \
+	X(cuEventDestroy, 4000, (void *event))                                                                         \
+	X(cuGraphGetEdges, 10000, (void *graph, void **from, void **to, size_t *n))                                    \
+	X(cuGraphKernelNodeGetAttribute, 11000, (void *node, int attribute, void *value))                              \
 	X(cuGraphGetNodes, 10000, (void *graph, void **nodes, size_t *n))                                              \
 	X(cuGraphNodeGetType, 10000, (void *node, int *type))                                                          \
 	X(cuGraphKernelNodeGetParams, 12000, (void *node, void *params))                                               \

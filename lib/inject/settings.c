@@ -20,7 +20,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t least, host;
-static int quiet, reads_names, reads_code, small;
+static int quiet, reads_names, reads_code, small, nodes;
 
 /* Memory that the process can still take, of which a tenth is left to others. */
 static uint64_t available(void)
@@ -44,6 +44,7 @@ static void read_settings(void)
 		host = available();
 	quiet = um_variable_on("UMADVISE_RUN_QUIET");
 	reads_names = !um_variable_off("UMADVISE_RUN_CONST");
+	nodes = !um_variable_is("UMADVISE_RUN_GRAPHS", "whole") && !um_variable_on("UMADVISE_DISABLE");
 	reads_code = reads_names && !um_variable_is("UMADVISE_RUN_CONST", "names");
 }
 
@@ -85,6 +86,12 @@ int um_settings_reads_code(void)
 {
 	pthread_once(&once, read_settings);
 	return reads_code;
+}
+
+int um_settings_launches_nodes(void)
+{
+	pthread_once(&once, read_settings);
+	return nodes;
 }
 
 int um_settings_quiet(void)

@@ -26,6 +26,8 @@ int um_settings_quiet(void);
 /* Does a kernel's name, or its PTX code, say what the kernel only reads? */
 int um_settings_reads_names(void);
 int um_settings_reads_code(void);
+/* Are the nodes of a graph that needs more than the budget launched one after the other? */
+int um_settings_launches_nodes(void);
 /* Is `code` in a library whose memory other devices access directly? */
 int um_settings_excludes(const void *code);
 

@@ -93,15 +93,6 @@ static int parse_other(const struct um_variable *v, const char *text, struct uma
 }
 
 /* These are of the preloaded library (inject/settings.c). */
-static int parse_managed(const struct um_variable *v, const char *text, struct umadv_options *o)
-{
-	uint64_t bytes;
-
-	(void)v;
-	(void)o;
-	return strcmp(text, "all") != 0 && strcmp(text, "none") != 0 && um_size_parse(text, &bytes) ? -EINVAL : 0;
-}
-
 static int parse_host(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
 	uint64_t bytes;
@@ -109,6 +100,11 @@ static int parse_host(const struct um_variable *v, const char *text, struct umad
 	(void)v;
 	(void)o;
 	return um_size_parse(text, &bytes) ? -EINVAL : 0;
+}
+
+static int parse_managed(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	return strcmp(text, "all") && strcmp(text, "none") ? parse_host(v, text, o) : 0;
 }
 
 static int parse_other_switch(const struct um_variable *v, const char *text, struct umadv_options *o)
@@ -121,6 +117,13 @@ static int parse_other_switch(const struct um_variable *v, const char *text, str
 static int parse_const(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
 	return strcmp(text, "names") ? parse_other_switch(v, text, o) : 0;
+}
+
+static int parse_graphs(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	(void)v;
+	(void)o;
+	return strcmp(text, "whole") && strcmp(text, "nodes") ? -EINVAL : 0;
 }
 
 static int parse_strategy(const struct um_variable *v, const char *text, struct umadv_options *o)
@@ -268,6 +271,8 @@ const struct um_variable um_variables[] = {
 	 parse_other_switch, NULL, 0, NULL},
 	{"UMADVISE_RUN_CONST", "names, or " SWITCH, "on", "umadvise run: what kernels only read, by PTX code or names",
 	 0, parse_const, NULL, 0, NULL},
+	{"UMADVISE_RUN_GRAPHS", "whole or nodes", "nodes", "umadvise run: launches of graphs larger than the budget", 0,
+	 parse_graphs, NULL, 0, NULL},
 	{"UMADVISE_SHARE", "off, or a weight from 1 to 1000", "1",
 	 "weight among the user's processes that share the device's memory", AT(share), parse_share, NULL, 0, NULL},
 	{"UMADVISE_SHARE_DEVICE", "a name", "none: each process has a device of its own",

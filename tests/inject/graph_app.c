@@ -4,6 +4,7 @@
  *
  *     graph_app SETTER             a graph of a kernel, a copy, a fill and a graph with a kernel is launched three
  *                                  times; before the second and the third time SETTER changes one of its nodes
+ *     graph_app steps WAY N        a graph that uses 96 MiB is launched N times; WAY: what is special about it
  *
  * Prints what is in its arrays.
  */
@@ -260,6 +261,79 @@ static void changes(void)
 	MUST("cuGraphDestroy", 10000, (void *), graph);
 }
 
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+/* A node after `last` that only the driver launches as it is meant. */
+static void *add_special(void *graph, void *last, int *calls)
+{
+	struct {
+		void (*fn)(void *arg);
+		void *arg;
+	} call = {count, calls};
+	uint64_t to = at[0], from = at[1];
+	void *params[] = {&to, &from, &by}, *node = NULL, *captured = NULL;
+
+	if (is("host")) {
+		MUST("cuGraphAddHostNode", 10000, ADD, &node, graph, &last, 1, &call);
+	} else if (is("cooperative")) {
+		MUST("cuStreamBeginCapture", 10010, (void *, int), stream, 1);
+		MUST("cuLaunchCooperativeKernel", 9000,
+		     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **),
+		     function, 64, 1, 1, 256, 1, 1, 0, stream, params);
+		MUST("cuStreamEndCapture", 10000, (void *, void **), stream, &captured);
+		node = add_child(graph, last, captured);
+	}
+	return node ? node : last;
+}
+
+/* Two chains of nodes, which a last one joins. */
+static void *steps_graph(void **first, int *calls)
+{
+	void *graph = graph_new(), *last[2], *from[2], *to[2];
+	void *end = is("late") ? add_kernel(graph, NULL, 0, 11) : NULL;
+
+	for (int k = 0; k < 2; k++) {
+		last[k] = add_kernel(graph, NULL, 6 * (unsigned)k, 6 * (unsigned)k + 1);
+		for (unsigned i = 1; i < 3; i++)
+			last[k] = add_kernel(graph, last[k], 6 * (unsigned)k + i, 6 * (unsigned)k + i + 1);
+		last[k] = add_copy(graph, last[k], 6 * (unsigned)k + 4, 6 * (unsigned)k + 3);
+		last[k] = add_child(graph, last[k], inner(6 * (unsigned)k + 3, 6 * (unsigned)k + 4));
+		last[k] = add_fill(graph, last[k], 6 * (unsigned)k + 5);
+		*first = last[k];
+	}
+	from[0] = add_special(graph, last[1], calls);
+	from[1] = add_kernel(graph, last[0], 5, 4);
+	to[0] = to[1] = end ? end : add_kernel(graph, last[0], 0, 11);
+	MUST("cuGraphAddDependencies", 10000, (void *, void **, void **, size_t), graph, from, to, 2);
+	return graph;
+}
+
+static void steps(unsigned n)
+{
+	void *exec = NULL, *fill = NULL, *other = NULL, *graph;
+	int calls = 0;
+
+	graph = steps_graph(&fill, &calls);
+	MUST("cuStreamCreate", 2000, (void **, unsigned), &other, 1);
+	MUST("cuStreamSynchronize", 2000, (void *), stream);
+	MUST("cuGraphInstantiateWithFlags", 11040, (void **, void *, unsigned long long), &exec, graph, 0);
+	if (is("disabled"))
+		MUST("cuGraphNodeSetEnabled", 11060, (void *, void *, unsigned), exec, fill, 0);
+	MUST("cuGraphDestroy", 10000, (void *), graph);
+	for (unsigned s = 0; s < n; s++)
+		MUST("cuGraphLaunch", 10000, (void *, void *), exec, is("streams") && s % 2 ? other : stream);
+	MUST("cuStreamSynchronize", 2000, (void *), stream);
+	MUST("cuStreamSynchronize", 2000, (void *), other);
+	printf("%d calls\n", calls);
+	MUST("cuGraphExecDestroy", 10000, (void *), exec);
+	MUST("cuStreamDestroy", 4000, (void *), other);
+}
+
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
 static void load(void)
@@ -310,13 +384,16 @@ int main(int argc, char **argv)
 	if (!fn || argc < 2)
 		return 2;
 	memcpy(&find, &fn, sizeof find);
-	way = argv[1];
+	way = argv[argc > 3 ? 2 : 1];
 	MUST("cuInit", 2000, (unsigned), 0);
 	MUST("cuDevicePrimaryCtxRetain", 7000, (void **, int), &context, 0);
 	MUST("cuCtxSetCurrent", 4000, (void *), context);
 	load();
-	arrays(9);
-	changes();
+	arrays(argc > 3 ? 12 : 9);
+	if (argc > 3)
+		steps((unsigned)atoi(argv[3]));
+	else
+		changes();
 	show();
 	MUST("cuStreamDestroy", 4000, (void *), stream);
 	return 0;
