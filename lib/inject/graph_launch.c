@@ -12,8 +12,17 @@
 
 #define NO_TIMING 2u
 
+/* NULL: there is no event yet, and it cannot be created now. */
+static void *event_of(struct um_graph *g)
+{
+	if (!g->done && !atomic_load(&um_session_state.captures) && um_real.cuEventCreate &&
+	    um_real.cuEventCreate(&g->done, NO_TIMING))
+		g->done = NULL;
+	return g->done;
+}
+
 /* What the driver orders by itself when it launches a graph: that a launch comes after the previous one of this graph,
- * also in another stream. The event is recorded for the first time after a launch of the graph as it is. */
+ * also in another stream. A launch as it is comes after all of them, and is followed by the event. */
 void um_graph_launch_begins(struct um_graph *g, void *stream)
 {
 	if (g->done && um_real.cuStreamWaitEvent && um_real.cuStreamWaitEvent(stream, g->done, 0))
@@ -22,11 +31,9 @@ void um_graph_launch_begins(struct um_graph *g, void *stream)
 
 void um_graph_launch_ends(struct um_graph *g, void *stream)
 {
-	if (!g->done && (g->whole || atomic_load(&um_session_state.captures) || !um_real.cuEventCreate ||
-			 um_real.cuEventCreate(&g->done, NO_TIMING)))
-		g->done = NULL;
-	if (g->done && (!um_real.cuEventRecord || um_real.cuEventRecord(g->done, stream)))
-		g->whole = 1;
+	if (!g->done && (g->whole || !event_of(g)))
+		return;
+	g->unmarked = !um_real.cuEventRecord || um_real.cuEventRecord(g->done, stream);
 }
 
 /* The driver ends a graph and what it retains after its launches: nodes that were launched are waited for. */
@@ -48,14 +55,14 @@ static int is_too_large(const struct um_graph *g)
 	return um_inject_uses_here(&uses) && g->bytes > atomic_load(&uses.device->budget);
 }
 
-static int is_by_nodes(const struct um_graph *g)
+static int is_by_nodes(struct um_graph *g)
 {
 	void *context = NULL;
 
-	if (g->whole || g->unread || !g->done || !um_settings_launches_nodes() ||
+	if (g->whole || g->unread || g->unmarked || !um_settings_launches_nodes() ||
 	    (um_session_asks() & UM_SESSION_SEVERAL) || !is_too_large(g))
 		return 0;
-	return !um_real.cuCtxGetCurrent(&context) && context && context == g->context;
+	return !um_real.cuCtxGetCurrent(&context) && context && context == g->context && event_of(g);
 }
 
 static int launch_kernel(const struct um_graph_node *n, void *stream)

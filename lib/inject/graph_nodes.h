@@ -91,7 +91,8 @@ struct um_graph {
 	int unread; /* some nodes could not be read */
 	int whole; /* its nodes cannot be launched one after the other */
 	int by_nodes; /* they were */
-	void *done; /* CUevent after its latest launch; of the caller */
+	int unmarked; /* its latest launch is not followed by `done` */
+	void *done; /* CUevent; of the caller, as these two */
 };
 
 /* The graph was instantiated. NULL: no memory. */

@@ -77,6 +77,7 @@ static int update(int err, const void *handle, void *graph)
 	if (was && g) {
 		g->done = was->done;
 		g->by_nodes = was->by_nodes;
+		g->unmarked = was->unmarked;
 		was->done = NULL;
 	}
 	drop(was);
@@ -251,14 +252,16 @@ static int launch(int (*whole)(void *exec, void *stream), void *exec, void *stre
 		return UM_CUDA_SYMBOL_MISSING;
 	if (!um_session_active() || um_session_captures(named))
 		return whole(exec, stream);
-	if (!um_session_pressed()) {
-		atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
-		return whole(exec, stream);
-	}
 	/* A program does not launch a graph while another thread changes it, or ends it. */
 	pthread_mutex_lock(&lock);
 	g = *find(exec);
 	pthread_mutex_unlock(&lock);
+	if (!um_session_pressed()) {
+		atomic_fetch_add_explicit(&um_inject_counts.launches, 1, memory_order_relaxed);
+		if (g)
+			g->unmarked = 1;
+		return whole(exec, stream);
+	}
 	if (g && g->changed)
 		um_graph_join(g);
 	if (g && um_graph_launch_nodes(g, named, &err))
