@@ -124,16 +124,31 @@ int um_op_period_accept(struct um_op_period *p)
 	return 0;
 }
 
-enum um_op_period_step um_op_period_refuse(struct um_op_period *p)
+/* The period that waits is not accepted. Its candidate is checked again after `ops` further ops. */
+static enum um_op_period_step put_off(struct um_op_period *p, uint64_t ops)
 {
 	struct um_op_period_candidate *c = &p->candidates[p->due];
 
-	c->check_at = p->n + ((uint64_t)p->due_length << c->tries);
+	c->check_at = p->n + ops;
 	if (c->check_at < p->next_check)
 		p->next_check = c->check_at;
-	c->tries += c->tries < 5;
 	p->due_length = 0;
 	return p->step;
+}
+
+enum um_op_period_step um_op_period_refuse(struct um_op_period *p)
+{
+	uint32_t *tries = &p->candidates[p->due].tries;
+	uint64_t ops = (uint64_t)p->due_length << *tries;
+
+	*tries += *tries < 5;
+	return put_off(p, ops);
+}
+
+enum um_op_period_step um_op_period_lengthen(struct um_op_period *p, uint32_t length, uint32_t ops)
+{
+	p->candidates[p->due].least = length;
+	return put_off(p, ops);
 }
 
 void um_op_period_wait(struct um_op_period *p, uint32_t ops)

@@ -10,7 +10,7 @@
  * - their tensors were last used at most a period ago. The tensors of a loop over layers were last used in another
  *   iteration;
  * - about as many bytes are alive as a period ago. A loop that collects activations leaves more alive;
- * - the caller, after a comparison of the tensors, accepts it.
+ * - the caller, after a comparison of the tensors, accepts it. It may ask for a longer period instead.
  * The caller also says where in the period an iteration begins: after an op, so that what is born before the next one
  * belongs to it.
  *
@@ -52,6 +52,7 @@ enum um_op_period_step {
 /* A distance at which the sequence repeats itself. */
 struct um_op_period_candidate {
 	uint32_t length; /* 0: none */
+	uint32_t least; /* ops of a period, as the caller found: 0 or a multiple of `length` */
 	uint32_t tries; /* number of refusals */
 	uint64_t from; /* first op from which each op equals the one `length` before it */
 	uint64_t check_at; /* number of ops seen at which it is checked again */
@@ -106,6 +107,14 @@ static inline uint32_t um_op_period_due(const struct um_op_period *p)
 int um_op_period_accept(struct um_op_period *p);
 /* UM_OP_PERIOD_FOUND is returned again after `ops` further ops. */
 void um_op_period_wait(struct um_op_period *p, uint32_t ops);
+/* The ops whose distance makes up the period that waits: its length is a multiple of it. */
+static inline uint32_t um_op_period_unit(const struct um_op_period *p)
+{
+	return p->candidates[p->due].length;
+}
+/* The period that waits is too short: one of `length` ops, a multiple of its unit, is proposed after `ops` further ops
+ * at the earliest. Returns the answer for the period that is followed. */
+enum um_op_period_step um_op_period_lengthen(struct um_op_period *p, uint32_t length, uint32_t ops);
 /* Returns the answer for the period that is followed. */
 enum um_op_period_step um_op_period_refuse(struct um_op_period *p);
 

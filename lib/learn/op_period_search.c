@@ -96,6 +96,7 @@ static void add_repeat(struct um_op_period *p, uint32_t length)
 			*c = (struct um_op_period_candidate){.length = length};
 		}
 		if (!holds) {
+			c->least = 0;
 			c->from = p->n - SEED_OPS;
 			plan_check(p, c, c->from + needed(p, length));
 		}
@@ -229,6 +230,8 @@ static void evaluate(struct um_op_period *p, uint32_t number)
 	if (p->due_length || !replaces(p, c->length))
 		return;
 	distance = reuse_distance(p, c->length);
+	if (distance < c->least)
+		distance = c->least;
 	if (distance > p->room / 2)
 		return;
 	/* in the longer period, all tensors are used again */

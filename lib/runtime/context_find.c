@@ -9,6 +9,7 @@
 
 #include "learn/iteration_cut.h"
 #include "learn/iteration_start.h"
+#include "learn/tensor_distance.h"
 
 #include <errno.h>
 
@@ -79,7 +80,20 @@ static int wait_for_start(struct umadv *adv, int known)
 	return start != 0;
 }
 
-/* The first iteration of a new period begins, or waits for its first op. 0: the ops repeat, but with other tensors. */
+/* 1: the tensors of the period's ops are the same again only after more ops, which is a longer period. */
+static int lengthen(struct umadv *adv)
+{
+	struct um_iteration_finder *f = &adv->iterations.finder;
+	uint32_t length = um_op_period_due(&f->period), seen = (uint32_t)adv->iterations.recorder.it.ops.n,
+		 d = um_tensor_distance(&adv->iterations.recorder.it, length, um_op_period_unit(&f->period));
+
+	if (d > length)
+		f->step = um_op_period_lengthen(&f->period, d, 2 * d > seen ? 2 * d - seen : 1);
+	return d > length;
+}
+
+/* The first iteration of a new period begins, or it waits: for its first op, or as it is too short. 0: the ops repeat,
+ * but with other tensors. */
 static int begin_period(struct umadv *adv)
 {
 	struct um_iterations *it = &adv->iterations;
@@ -91,6 +105,8 @@ static int begin_period(struct umadv *adv)
 	known = !it->recorder.it.incomplete && it->recorder.it.ops.n >= 2ull * length;
 	if (!known && um_iterations_outside(it))
 		return 0; /* the recording has just restarted */
+	if (known && !it->finder.period.start_known && lengthen(adv))
+		return 1;
 	if (known && !cut_out(adv, length, &found)) {
 		um_iteration_fini(&found.before);
 		um_iteration_fini(&found.last);

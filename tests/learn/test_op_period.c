@@ -258,6 +258,30 @@ static void waits(void)
 	um_op_period_fini(&t.p);
 }
 
+static void lengthened(void)
+{
+	struct um_op_trait op = {.key = 7, .reuse_distance = 11};
+	uint64_t asked = 0;
+	struct play t;
+
+	begin(&t);
+	while (t.n < 200 && um_op_period_due(&t.p) != 12) {
+		enum um_op_period_step answered = um_op_period_feed(&t.p, &op);
+
+		t.n++;
+		if (answered != UM_OP_PERIOD_FOUND || um_op_period_due(&t.p) != 11)
+			continue;
+		is_u64(asked, 0, "the shorter period is proposed once");
+		is_u64(um_op_period_unit(&t.p), 1, "equal ops repeat after one op");
+		is_int(um_op_period_lengthen(&t.p, 12, 5), UM_OP_PERIOD_GOES_ON, "no period is followed");
+		asked = t.n;
+	}
+	is_u64(t.n - asked, 5, "a longer period is proposed after as many ops as the caller asked for");
+	um_op_period_accept(&t.p);
+	is_u64(um_op_period_length(&t.p), 12, "it is followed");
+	um_op_period_fini(&t.p);
+}
+
 int main(void)
 {
 	simple();
@@ -272,5 +296,6 @@ int main(void)
 	ends();
 	refused();
 	waits();
+	lengthened();
 	return tap_done();
 }

@@ -238,8 +238,53 @@ static void other_pattern(void)
 	umadv_close(a.adv);
 }
 
+/* Equal ops, each of which uses a tensor, the next one, and one of its own if `temporary`. */
+static void rings(int temporary)
+{
+	struct app a;
+
+	open_app(&a);
+	for (int i = 0; i < 6 * TENSORS; i++) {
+		void *from = a.w[i % TENSORS], *to = a.w[(i + 1) % TENSORS], *own = a.w[i % TENSORS];
+
+		if (temporary)
+			a.err |= umadv_alloc(a.adv, &own, 2 * MIB, "own", UMADV_ACT);
+		a.err |= umadv_op(a.adv, NULL, "walk", UMADV_USES(UMADV_READ(from), UMADV_READ(to), UMADV_READ(own)));
+		a.err |= um_sim_run(a.gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+		if (temporary)
+			a.err |= umadv_free(a.adv, own);
+	}
+	is_u64(um_op_period_length(&a.adv->iterations.finder.period), TENSORS,
+	       "equal ops that walk around a ring%s have the ring's length as their period",
+	       temporary ? ", with temporary tensors," : "");
+	is_int(a.err, 0, "no call fails");
+	umadv_close(a.adv);
+}
+
+/* Equal ops read one half of the tensors and write the other one; each step exchanges the halves. */
+static void exchanged_halves(void)
+{
+	struct app a;
+
+	open_app(&a);
+	for (int i = 0; i < 6 * TENSORS; i++) {
+		unsigned half = i / (TENSORS / 2) % 2, at = i % (TENSORS / 2);
+
+		a.err |= umadv_op(a.adv, NULL, "exchange",
+				  UMADV_USES(UMADV_READ(a.w[2 * at + half]), UMADV_WRITE(a.w[2 * at + !half])));
+		a.err |= um_sim_run(a.gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+	}
+	is_u64(um_op_period_length(&a.adv->iterations.finder.period), TENSORS / 2,
+	       "where each step exchanges two halves, a step is the period");
+	is_int(a.err, 0, "no call fails");
+	umadv_close(a.adv);
+}
+
 int main(void)
 {
+	rings(0);
+	rings(1);
+	exchanged_halves();
 	found();
 	nothing_repeats();
 	marks_end_the_search();
