@@ -18,6 +18,7 @@ struct work {
 	uint32_t *number; /* by tensor of `all` */
 	size_t birth; /* of `all`: the next birth to copy */
 	size_t first_before; /* of `all`: the first birth of the previous iteration */
+	size_t set_up; /* of `all`: the number of births that belong to no iteration */
 };
 
 static int within(int32_t position, uint32_t from, uint32_t to)
@@ -28,6 +29,14 @@ static int within(int32_t position, uint32_t from, uint32_t to)
 static int32_t shift(const struct work *w, int32_t position)
 {
 	return within(position, w->cut->from, w->cut->to) ? position - (int32_t)w->cut->from : UM_NOWHERE;
+}
+
+/* Born in an op of [from, to), and not in set-up. */
+static int born_within(const struct work *w, uint32_t tensor, uint32_t from, uint32_t to)
+{
+	if (w->set_up && tensor <= w->all->births.at[w->set_up - 1]) /* births are numbered in their order */
+		return 0;
+	return within(w->all->tensors.at[tensor].birth, from, to);
 }
 
 /* The index of a tensor among the births of the previous iteration. */
@@ -90,17 +99,17 @@ static int number(struct work *w, uint32_t tensor)
 
 	if (w->number[tensor] != NO_NUMBER)
 		return 0;
-	if (within(t.birth, w->cut->from, w->cut->to)) {
+	if (born_within(w, tensor, w->cut->from, w->cut->to)) {
 		t.born_iter = w->cut->n;
 		t.born_ord = (uint32_t)w->out->births.n;
-	} else if (within(t.birth, w->cut->before, w->cut->from)) {
+	} else if (born_within(w, tensor, w->cut->before, w->cut->from)) {
 		t.born_iter = w->cut->n - 1;
 		t.born_ord = order_before(w, tensor);
 	} else {
 		t.born_iter = 0;
 	}
 	t.flags &= ~(unsigned)UM_TENSOR_TRANSIENT;
-	t.birth = shift(w, t.birth);
+	t.birth = t.born_iter == w->cut->n ? shift(w, t.birth) : UM_NOWHERE;
 	t.death = shift(w, t.death);
 	w->number[tensor] = (uint32_t)w->out->tensors.n;
 	return um_vec_push(&w->out->tensors, t) ? -ENOMEM : add_nests(w, tensor);
@@ -203,7 +212,7 @@ static int add_idle_frees(struct work *w)
 		const struct um_iter_tensor *t = &all->tensors.at[i];
 
 		if (w->number[i] != NO_NUMBER || !within(t->death, w->cut->from, w->cut->to) ||
-		    within(t->birth, w->cut->before, w->cut->to) || t->bytes < UM_BLOCK_BYTES ||
+		    born_within(w, (uint32_t)i, w->cut->before, w->cut->to) || t->bytes < UM_BLOCK_BYTES ||
 		    is_nested(w, (uint32_t)i))
 			continue;
 		if (um_vec_push(&w->out->idle_frees, ((struct um_iter_idle){t->id, t->bytes, shift(w, t->death)})))
@@ -228,6 +237,22 @@ static size_t first_birth(const struct um_iteration *all, uint32_t position)
 	return lo;
 }
 
+/* The number of births in set-up, which are those before the first op of the recording up to the last one that outlives
+ * the iteration which begins there. 0 if neither part begins there. */
+static size_t set_up_births(const struct um_iteration *all, const struct um_cut *cut)
+{
+	uint32_t end = cut->from ? cut->from : cut->to;
+	size_t n = cut->before ? 0 : first_birth(all, 1);
+
+	for (; n; n--) {
+		int32_t death = all->tensors.at[all->births.at[n - 1]].death;
+
+		if (death == UM_NOWHERE || (uint32_t)death >= end)
+			break;
+	}
+	return n;
+}
+
 int um_iteration_cut(const struct um_iteration *all, const struct um_cut *cut, struct um_iteration *out)
 {
 	struct work w = {.all = all, .cut = cut, .out = out};
@@ -238,8 +263,9 @@ int um_iteration_cut(const struct um_iteration *all, const struct um_cut *cut, s
 		return -ENOMEM;
 	for (size_t i = 0; i < all->tensors.n; i++)
 		w.number[i] = NO_NUMBER;
-	w.birth = first_birth(all, cut->from);
-	w.first_before = first_birth(all, cut->before);
+	w.set_up = set_up_births(all, cut);
+	w.birth = cut->from ? first_birth(all, cut->from) : w.set_up;
+	w.first_before = cut->before ? first_birth(all, cut->before) : w.set_up;
 	out->n = cut->n;
 	for (uint32_t i = cut->from; i < cut->to && !err; i++) {
 		err = add_births(&w, i);

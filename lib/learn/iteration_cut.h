@@ -6,7 +6,8 @@
  * out   the iteration that a program with marks at those positions would have recorded
  * owns  nothing
  *
- * A birth or free between two parts belongs to the second one. O(n log n) in the length of the recording.
+ * A birth or free between two parts belongs to the second one. Births before the first op of the recording are set-up,
+ * up to the last one of a tensor that outlives the part which begins there. O(n log n) in the length of the recording.
  */
 #ifndef UM_LEARN_ITERATION_CUT_H
 #define UM_LEARN_ITERATION_CUT_H

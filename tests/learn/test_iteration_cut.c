@@ -135,6 +135,43 @@ static void cut_equals_marked(void)
 	um_iteration_fini(&cut);
 }
 
+/* Steps of a recording that begins with set-up. */
+static void set_up(void)
+{
+	struct um_cut cut = {.before = 0, .from = 0, .to = 3, .n = 1};
+	struct um_iteration first, second;
+	struct um_tensor *weight, *act;
+	struct world w;
+
+	world_init(&w);
+	um_iteration_init(&first);
+	um_iteration_init(&second);
+	world_iter(&w);
+	world_free(&w, world_alloc(&w, 300, "tried"));
+	weight = world_alloc(&w, 1000, "w");
+	for (int i = 0; i < 2; i++) {
+		act = world_alloc(&w, 500, NULL);
+		OP(&w, "forward", R(weight), W(act));
+		OP(&w, "backward", R(act), U(weight));
+		world_free(&w, act);
+		OP(&w, "check", R(weight));
+	}
+	world_iter(&w);
+	if (um_iteration_cut(&w.it, &cut, &first))
+		tap_bail("no memory");
+	cut = (struct um_cut){.before = 0, .from = 3, .to = 6, .n = 2};
+	if (um_iteration_cut(&w.it, &cut, &second))
+		tap_bail("no memory");
+	is_u64(first.births.n, 1, "the first step bears its activation, and not what set-up bore");
+	is_u64(first.signature, second.signature, "it has the fingerprint of the second one");
+	ok(first.tensors.at[1].born_iter == 0 && first.tensors.at[1].birth == UM_NOWHERE,
+	   "a tensor of set-up is older than the first step");
+	is_u64(second.tensors.at[1].born_iter, 0, "for the second step it is no tensor of the first one");
+	um_iteration_fini(&first);
+	um_iteration_fini(&second);
+	world_fini(&w);
+}
+
 static void start(void)
 {
 	struct um_iteration all;
@@ -161,6 +198,7 @@ static void start(void)
 int main(void)
 {
 	cut_equals_marked();
+	set_up();
 	start();
 	return tap_done();
 }
