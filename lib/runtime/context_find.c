@@ -18,6 +18,8 @@
 #define RECORD_USES (1u << 20)
 #define RECORD_TENSORS (1u << 18)
 
+#define STEADY_SHARE 0.6 /* of the recorded ops */
+
 /* The two latest periods. */
 struct found {
 	struct um_iteration before, last;
@@ -92,6 +94,13 @@ static int lengthen(struct umadv *adv)
 	return d > length;
 }
 
+/* 1: the two periods are most of what the program has done. One that did much else before will do so again, and the
+ * first hints of a plan are dear. */
+static int is_steady(const struct umadv *adv, uint32_t length)
+{
+	return 2.0 * length >= STEADY_SHARE * (double)adv->iterations.recorder.it.ops.n;
+}
+
 /* The first iteration of a new period begins, or it waits: for its first op, or as it is too short. 0: the ops repeat,
  * but with other tensors. */
 static int begin_period(struct umadv *adv)
@@ -124,7 +133,7 @@ static int begin_period(struct umadv *adv)
 		set_birth_iterations(adv, &found.before);
 		set_birth_iterations(adv, &found.last);
 		if (adv->replan.executor)
-			um_replan_teach(&adv->replan, &found.before);
+			um_replan_teach(&adv->replan, &found.before, is_steady(adv, length));
 		it->n += 2;
 	}
 	um_context_begin(adv, NULL, known ? &found.last : NULL);

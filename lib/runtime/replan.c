@@ -369,6 +369,9 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	l.changed = r->learner.key != r->key;
 	r->repetitions = is_repeated(r, last) ? r->repetitions + 1 : 0;
 	l.repeated = r->repetitions > r->planning.leash.repetitions;
+	if (r->taught && r->repetitions) /* a plan of the iteration before would have fitted this one */
+		r->fits += (1 - r->fits) * FITS_WEIGHT;
+	r->taught = 0;
 	r->last_signature = last->signature;
 	if (l.err == -ENOMEM)
 		r->notices->errors++;
@@ -406,11 +409,12 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	return other;
 }
 
-void um_replan_teach(struct um_replan *r, const struct um_iteration *it)
+void um_replan_teach(struct um_replan *r, const struct um_iteration *it, int steady)
 {
 	if (um_learner_feed(&r->learner, it) == -ENOMEM)
 		r->notices->errors++;
 	r->last_signature = it->signature;
+	r->taught = steady;
 }
 
 int um_replan_first_op(struct um_replan *r)

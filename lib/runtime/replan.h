@@ -29,8 +29,9 @@ void um_replan_fini(struct um_replan *r); /* the executor is closed, the device 
 /* Iteration `last` ended. 1: another plan, or no plan, is followed from now on; 0: no change. */
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number);
 
-/* Gives the learner the iteration before the one that ends next; makes no plan. */
-void um_replan_teach(struct um_replan *r, const struct um_iteration *it);
+/* Gives the learner the iteration before the one that ends next; makes no plan. `steady`: if both are alike, a plan
+ * need not wait for a third one. */
+void um_replan_teach(struct um_replan *r, const struct um_iteration *it, int steady);
 
 /* Ops are predicted where no plan is followed (horizon.h). Call it before the first iteration. */
 void um_replan_predicts(struct um_replan *r);

@@ -42,6 +42,7 @@ struct um_replan {
 	uint32_t stalls; /* iterations in a row of which that is so */
 	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
 	int predicts; /* ops are predicted where no plan is followed: one need not begin at once */
+	int taught; /* this iteration and the previous one, if alike, are most of what the program has done */
 	double fits; /* share of iterations that fitted the plan, the latest of most weight */
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
