@@ -20,7 +20,8 @@ enum um_slot_flag {
 	UM_SLOT_GUESSED = 4, /* its free was not observed yet */
 	UM_SLOT_UNMANAGED = 8, /* no hints, not counted in the budget */
 	UM_SLOT_WORKSPACE = 16, /* of a plan: the workspace that it chose for an op */
-	UM_SLOT_SCRATCH = 32 /* of a plan: memory for relaunches only, which holds content of slot `of` */
+	UM_SLOT_SCRATCH = 32, /* of a plan: memory for relaunches only, which holds content of slot `of` */
+	UM_SLOT_BEFORE_BURST = 64 /* of a rewritten schedule: born before relaunches */
 };
 
 struct um_slot {

@@ -462,6 +462,31 @@ static int index_ops(struct um_blocks *b)
 	return 0;
 }
 
+/* Keeps blocks until the first touch of tensors that are born before relaunches. `inside`: the gap begins after the
+ * birth; the block is kept. Of the gap before that it depends on `held`. */
+static void keep_born(struct build *w)
+{
+	struct um_blocks *b = w->b;
+
+	for (const struct um_touch *t = b->touch; t < b->touch + b->n_touches; t++) {
+		const struct um_slot *s = &w->s->slots.at[b->part[t->part].slot];
+		const struct um_block *bl = &b->block[b->part[t->part].block];
+		int32_t birth = s->birth;
+		int inside = !bl->rotates && s->flags & UM_SLOT_BEFORE_BURST && t->born && t->op >= birth;
+
+		for (uint32_t v = t->visit; inside; v--) {
+			struct um_visit *x = &b->visit[v > bl->first_visit ? v - 1 : bl[1].first_visit - 1];
+
+			birth += v > bl->first_visit ? 0 : b->n_ops;
+			inside = x->op >= birth;
+			if (x->held == x->end || (!inside && x->held < birth))
+				continue;
+			x->can_leave &= !inside;
+			x->held = x->end;
+		}
+	}
+}
+
 static int make_gaps(struct build *w)
 {
 	struct um_blocks *b = w->b;
@@ -481,6 +506,10 @@ static int make_gaps(struct build *w)
 		else
 			gaps_of_block(w, i);
 	}
+	for (uint32_t v = 0; v < b->n_visits; v++)
+		b->visit[v].can_leave =
+			b->visit[v].held > b->visit[v].op + 1 && !(b->visit[v].live && b->after[v] == UINT32_MAX);
+	keep_born(w);
 	return 0;
 }
 

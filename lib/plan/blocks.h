@@ -11,6 +11,11 @@
  * parts. Positions are ops; positions after the iteration's end (n + i: op i of the next one) represent the wrap. A gap
  * that no visit ends (the tensor dies) has no return. A rotating slot (place.h) has its own blocks, which are
  * identified by slot: the gap after its last visit ends with the first visit of its successor's blocks.
+ *
+ * After a gap's `held` the block holds nothing, since the memory of freed tensors can be discarded before the next op.
+ * It cannot if another tensor is born in it before that op. Then the gap holds the block until the first touch of that
+ * tensor. Only births before relaunches are considered (UM_SLOT_BEFORE_BURST): others are usually touched by the op
+ * after them.
  */
 #ifndef UM_PLAN_BLOCKS_H
 #define UM_PLAN_BLOCKS_H
@@ -55,6 +60,8 @@ struct um_visit {
 			     resident after it. -1: none */
 	uint8_t absent; /* the block need not be resident: a paged op faults on it, or the CPU accesses it */
 	uint8_t on_cpu; /* access of the CPU: the block is on the host after it */
+	uint8_t can_leave; /* the block can be off the device in the gap. Not if that frees nothing, if the return of its
+			      content is unknown, or if a tensor is born in it, so that it cannot be discarded */
 };
 
 struct um_block {

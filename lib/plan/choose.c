@@ -128,7 +128,7 @@ static int offer(struct sweep *s, uint32_t v, int64_t after)
 	struct candidate c = {.visit = v, .end = after + x->held - x->op};
 	int64_t iteration_ns = (int64_t)s->rule->clock[s->b->n_ops];
 
-	if (!um_choice_can_leave(s->b, v) || s->c->evicted[v] || s->c->keep_resident[v])
+	if (!s->b->visit[v].can_leave || s->c->evicted[v] || s->c->keep_resident[v])
 		return 0;
 	/* the load only falls: a gap that is useless now stays useless */
 	if (s->too_many[after < 0 ? 0 : after + 1] >= c.end)

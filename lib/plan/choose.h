@@ -46,13 +46,6 @@ void um_choice_fini(struct um_choice *c);
 /* Evicts blocks in gaps until at most `limit` blocks are resident at each op. 0, -ENOMEM, -E2BIG (impossible). */
 int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, const struct um_choose_rule *rule);
 
-/* Can the block be off the device after visit v? Not if that frees nothing, nor with content whose return is
- * unknown. */
-static inline int um_choice_can_leave(const struct um_blocks *b, uint32_t v)
-{
-	return b->visit[v].held > b->visit[v].op + 1 && !(b->visit[v].live && b->after[v] == UINT32_MAX);
-}
-
 /* Computes n_evicted, next, first, gone and left from `evicted`, for callers that set `evicted` (and subtract it from
  * the load) themselves. */
 void um_choice_settle(struct um_choice *c, const struct um_blocks *b);
@@ -70,7 +63,7 @@ static inline int um_choice_must_leave(const struct um_blocks *b, uint32_t v)
 {
 	const struct um_visit *x = &b->visit[v];
 
-	return x->paged_at >= 0 && (um_choice_can_leave(b, v) || (x->held <= x->op + 1 && b->after[v] != UINT32_MAX));
+	return x->paged_at >= 0 && (x->can_leave || b->after[v] != UINT32_MAX);
 }
 
 /* Does a copy return after visit v, if its block is off the device there? */

@@ -218,6 +218,8 @@ static void move_lifetimes(struct rewrite *w)
 	for (size_t i = 0; i < w->s->slots.n; i++) {
 		struct um_slot *t = &w->out->plan.sched.slots.at[i];
 
+		if (t->birth >= 0 && first_launch(w, t->birth) < w->launch[t->birth])
+			t->flags |= UM_SLOT_BEFORE_BURST;
 		t->birth = t->birth < 0 ? -1 : first_launch(w, t->birth);
 		t->death = t->death < 0 ? -1 : first_launch(w, t->death);
 	}

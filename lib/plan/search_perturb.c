@@ -38,7 +38,7 @@ static int variation_init(struct variation *w, const struct um_search *s)
 		return -ENOMEM;
 	for (int fill = 0; fill < 2; fill++) {
 		for (uint32_t v = 0; v < s->b->n_visits; v++) {
-			if (!s->b->visit[v].live || !um_choice_can_leave(s->b, v))
+			if (!s->b->visit[v].live || !s->b->visit[v].can_leave)
 				continue;
 			if (fill)
 				w->gap[w->first[s->group[v] + 1]++] = v;

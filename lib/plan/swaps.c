@@ -58,7 +58,7 @@ static size_t list_op(struct piece *p, const struct um_blocks *b, int32_t op, co
 	for (uint32_t k = b->first_of_op[op]; k < b->first_of_op[op + 1]; k++) {
 		uint32_t v = b->of_op[k], part = b->touch[b->visit[v].first_touch].part;
 
-		if (um_choice_can_leave(b, v) && !um_choice_must_leave(b, v) && !keep_resident[v])
+		if (b->visit[v].can_leave && !um_choice_must_leave(b, v) && !keep_resident[v])
 			p[n++] = (struct piece){b->part[part].slot, v, b->visit[v].held};
 	}
 	sort_by_slot(p, n);

@@ -5,10 +5,12 @@
  * nanosecond on the link.
  */
 #include "fixture/plan_fixture.h"
+#include "model/plan_unfold.h"
 #include "plan/blocks.h"
 #include "plan/paged.h"
 #include "plan/rewrite.h"
 #include "plan/search.h"
+#include "replay/compiled_plan.h"
 #include "tap.h"
 
 #define MIB FX_MIB
@@ -134,7 +136,7 @@ static void ghost(void)
 	end();
 }
 
-/* --- by chance ---------------------------------------------------------------------------------------------------- */
+/* --- room --------------------------------------------------------------------------------------------------------- */
 
 /* Plans the rewritten iteration. 0; -E2BIG: an op or a burst does not fit. */
 static int plan_swaps(char *why, size_t size)
@@ -149,6 +151,64 @@ static int plan_swaps(char *why, size_t size)
 	um_blocks_fini(&blocks);
 	return err;
 }
+
+/* Plans the rewritten iteration for a budget of some blocks, and folds it. 0 or -errno; `*peak`: the blocks that are
+ * resident at most. */
+static int plan_blocks(uint64_t blocks, uint64_t *peak)
+{
+	struct um_unfolded_plan u;
+	struct um_compiled_plan c;
+	char why[300] = "";
+	int err;
+
+	*peak = 0;
+	w.plan.budget = plan_.budget = blocks * UM_BLOCK_BYTES;
+	err = plan_swaps(why, sizeof why);
+	if (err)
+		return err;
+	um_compiled_plan_init(&c);
+	if (um_rewritten_fold(&w, &plan_) || um_plan_unfold(&plan_, &u, why, sizeof why) ||
+	    um_plan_prove(&u.plan, NULL, why, sizeof why) || um_compiled_plan_build(&u.plan, blocks, &c))
+		tap_bail("the plan cannot be folded");
+	*peak = c.peak;
+	um_compiled_plan_fini(&c);
+	um_unfolded_plan_fini(&u);
+	return 0;
+}
+
+/* Slot 4 is born before a relaunch, in the memory of slot 2, which is freed there: nothing can be discarded in between,
+ * and slot 3 has to leave for the relaunch. `b`: where slot 4 is touched first. */
+static void born_before(int32_t b)
+{
+	struct um_schedule s = {0};
+	uint64_t peak;
+
+	fx_slot(&s, 2 * MIB, -1, -1);
+	fx_slot(&s, 2 * MIB, 0, 5);
+	fx_slot(&s, 2 * MIB, 1, 4);
+	fx_slot(&s, 2 * MIB, 1, 5);
+	fx_slot(&s, 2 * MIB, 4, 7);
+	fx_op(&s, "make", 10, "r0 w1");
+	fx_relaunch(&s, "1");
+	fx_op(&s, "keep", 10, "w3");
+	fx_op(&s, "use", 10, "r1 w2");
+	fx_op(&s, "last", 10, "r2 r3");
+	fx_op(&s, "next", 10, b == 4 ? "r1 r3 w4" : "r1 r3");
+	fx_op(&s, "more", 10, b == 5 ? "w4" : "r4");
+	fx_op(&s, "end", 10, "r4");
+	if (um_schedule_merge_births(&s, NULL, 0, 1))
+		tap_bail("no memory");
+	begin(&s, 100 * MIB);
+	plan_.sched.slots.at[4].place = plan_.sched.slots.at[2].place;
+	add_drop(1, 2, 4);
+	is_int(rewrite(1), 0, "a tensor is made again just after a birth");
+	is_str(launches(), "0 1 2 3 0+ 4 5 6", "its writer is launched again");
+	is_int(plan_blocks(3, &peak), 0, "there is a plan with room for the relaunch and that birth");
+	is_u64(peak, 3, "no more is resident at once");
+	end();
+}
+
+/* --- by chance ---------------------------------------------------------------------------------------------------- */
 
 struct found {
 	int planned, relaunches, scratch, unsound, late;
@@ -219,6 +279,8 @@ int main(void)
 {
 	by_hand();
 	ghost();
+	born_before(4);
+	born_before(5);
 	by_chance();
 	return tap_done();
 }
