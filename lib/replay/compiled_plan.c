@@ -261,13 +261,13 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 	}
 }
 
-/* A tensor is born in resident memory: the memory may be written from now on and is not dead any more. */
-static void birth(struct um_compiled_plan_walk *b, uint32_t slot)
+/* A tensor is born: its memory may be written. A block that died earlier can still be discarded before the birth. */
+static void birth(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 {
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
 
-		if (!bl->resident)
+		if (!bl->resident || (bl->dead_at && bl->since < at))
 			continue;
 		part_set(b, &b->parts[k], 1, 0);
 		um_compiled_plan_dead_remove(b, bl);
@@ -460,7 +460,7 @@ static void walk(struct um_compiled_plan_walk *b)
 
 			if (plan->sched.slots.at[s].birth > (int32_t)op)
 				break;
-			birth(b, s);
+			birth(b, s, op);
 		}
 		for (; h < plan->hints.n && (uint32_t)plan->hints.at[h].at == op; h++) {
 			const struct um_hint *hint = &plan->hints.at[h];

@@ -105,6 +105,34 @@ static void shared(void)
 	um_plan_fini(&plan);
 }
 
+/* A slot is born in memory that was freed an op before, and is not used yet when room is needed. */
+static void born_early(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2, 0, 1);
+	make_slot(&plan, BASE, MIB2, 2, 4);
+	make_slot(&plan, BASE + MIB2, MIB2, 2, 3);
+	make_slot(&plan, BASE + 2 * MIB2, MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(3), UM_READ);
+	make_op(&plan, "c", SLOTS(2, 3), UM_WRITE);
+	make_op(&plan, "d", SLOTS(1), UM_WRITE);
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "born early: the plan compiles");
+	is_u64(p.peak, 2, "born early: there is always room");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->addr, BASE, "born early: the memory is discarded");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->at, 1, "born early: before a slot is born in it");
+	um_compiled_plan_fini(&p);
+	plan.sched.slots.at[1].birth = 1;
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "born early: the plan compiles with a birth at the free");
+	is_u64(p.peak, 3, "born early: then the memory is not discarded");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* Memory of freed slots stays while room lasts; the one needed last is discarded when there is none. */
 static void trims(void)
 {
@@ -403,6 +431,7 @@ int main(void)
 	passed_on();
 	turns();
 	shared();
+	born_early();
 	trims();
 	partial();
 	return tap_done();
