@@ -60,9 +60,12 @@ static int is_rotated(const struct um_action *a, const struct um_cursor *c)
 
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c)
 {
+	/* Dead memory is dropped also where a tensor will be born. */
+	int live = a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_EVICT;
+
 	if (is_moved(a, c))
 		return locate_moved(a, &c->sched->slots.at[a->slot],
-				    a->kind == UM_ACTION_REFRESH ? place_of(c, a->slot) : c->slots[a->slot].addr);
+				    live ? c->slots[a->slot].addr : place_of(c, a->slot));
 	return (struct um_executor_range){a->addr, a->bytes};
 }
 
