@@ -177,10 +177,13 @@ static int list_deaths(struct um_compiled_plan_walk *b)
 		b->successor[i] = UM_NO_SLOT;
 	for (uint32_t i = 0; i < s->slots.n; i++) {
 		uint32_t c = s->slots.at[i].carry;
+		uint8_t places;
 
 		if (c >= s->slots.n || c == i)
 			continue;
-		b->moves[i] = b->moves[c] = 1;
+		places = s->slots.at[c].carry < s->slots.n ? 3 : 2;
+		b->moves[i] = b->moves[i] > places ? b->moves[i] : places;
+		b->moves[c] = b->moves[c] > places ? b->moves[c] : places;
 		b->successor[c] = i;
 	}
 	for (size_t i = 0; i <= s->ops.n; i++)
@@ -301,6 +304,26 @@ int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *
 	if (!err)
 		find_streams(b);
 	return err;
+}
+
+void um_compiled_plan_choose_ahead(struct um_compiled_plan_walk *b)
+{
+	int64_t most = INT64_MIN; /* maximum resident so far, less the blocks prefetched ahead and touched by then */
+	size_t n = 0;
+	uint32_t op = 0;
+
+	for (size_t i = 0; i < b->ahead.n; i++) {
+		struct um_compiled_plan_ahead x = b->ahead.at[i];
+
+		for (; op < x.op; op++)
+			if ((int64_t)b->level[op] - (int64_t)n > most)
+				most = (int64_t)b->level[op] - (int64_t)n;
+		if (b->blocks[x.block].unsure || (x.op && (int64_t)n + most >= (int64_t)b->capacity))
+			continue;
+		b->blocks[x.block].unsure = 1; /* once each */
+		b->ahead.at[n++] = x;
+	}
+	b->ahead.n = n;
 }
 
 size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr)

@@ -78,7 +78,7 @@ struct um_compiled_plan_walk {
 	struct um_compiled_plan_block *blocks;
 	uint32_t n_blocks;
 	uint32_t *touches;
-	uint8_t *moves; /* by slot: its tensors rotate through several places */
+	uint8_t *moves; /* by slot: its tensors rotate through so many places, of three or more: 3; 0: they stay */
 	uint32_t *successor; /* by slot: the slot of its tensor in the next iteration, UM_NO_SLOT if unchanged */
 	uint8_t *marks; /* by slot: enum um_slot_mark */
 	uint32_t *pos_head, *pos_next; /* deaths by position */
@@ -145,6 +145,10 @@ static inline void um_compiled_plan_come(struct um_compiled_plan_walk *b)
  * blocks that have left are among them. */
 void um_compiled_plan_mark_leaving(struct um_compiled_plan_walk *b);
 void um_compiled_plan_keep_left(struct um_compiled_plan_walk *b);
+
+/* After a walk from an empty device: keeps missing blocks in b->ahead, as far as there is room, from the iteration's
+ * beginning until they are touched or evicted. */
+void um_compiled_plan_choose_ahead(struct um_compiled_plan_walk *b);
 
 /* For a complete walk: orders its actions and their waits into b->out. 0 or -ENOMEM. */
 int um_compiled_plan_order(struct um_compiled_plan_walk *b);

@@ -435,6 +435,18 @@ static void forget_twins(struct um_compiled_plan_walk *b)
 	}
 }
 
+/* Dead memory of three places or more leaves before the next iteration, which does not know in which of them it lies. Of
+ * two it is the place of what is born next. */
+static void drop_rotating(struct um_compiled_plan_walk *b)
+{
+	for (uint32_t k = 0; k < b->n_blocks; k++) {
+		struct um_compiled_plan_block *bl = &b->blocks[k];
+
+		if (bl->dead_at && bl->dead_slot != UM_NO_SLOT && b->moves[bl->dead_slot] > 2)
+			block_out(b, bl, bl->since, bl->dead_slot);
+	}
+}
+
 static void walk(struct um_compiled_plan_walk *b)
 {
 	const struct um_plan *plan = b->plan;
@@ -477,6 +489,7 @@ static void walk(struct um_compiled_plan_walk *b)
 		if (b->finds_missing)
 			b->level[op] = b->resident - b->n_dead;
 	}
+	drop_rotating(b);
 }
 
 /* Renumbers this walk's actions as those of the previous walk. */
@@ -505,27 +518,6 @@ static void next_walk(struct um_compiled_plan_walk *b)
 		b->err = -ENOMEM;
 }
 
-/* Keeps missing blocks, as far as there is room, from the iteration's beginning until they are touched or evicted. */
-static void choose_ahead(struct um_compiled_plan_walk *b)
-{
-	int64_t most = INT64_MIN; /* maximum resident so far, less the blocks prefetched ahead and touched by then */
-	size_t n = 0;
-	uint32_t op = 0;
-
-	for (size_t i = 0; i < b->ahead.n; i++) {
-		struct um_compiled_plan_ahead x = b->ahead.at[i];
-
-		for (; op < x.op; op++)
-			if ((int64_t)b->level[op] - (int64_t)n > most)
-				most = (int64_t)b->level[op] - (int64_t)n;
-		if (b->blocks[x.block].unsure || (x.op && (int64_t)n + most >= (int64_t)b->capacity))
-			continue;
-		b->blocks[x.block].unsure = 1; /* once each */
-		b->ahead.at[n++] = x;
-	}
-	b->ahead.n = n;
-}
-
 /* A walk from an empty device, to find missing blocks; then the state is restored. */
 static int find_missing(struct um_compiled_plan_walk *b)
 {
@@ -535,7 +527,7 @@ static int find_missing(struct um_compiled_plan_walk *b)
 	b->finds_missing = 1;
 	walk(b);
 	b->finds_missing = 0;
-	choose_ahead(b);
+	um_compiled_plan_choose_ahead(b);
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[k];
 
