@@ -21,18 +21,7 @@ data=$top/tests/data
 [ $# -gt 0 ] ||
 	set -- "$data"/{alexnet_b200,cg_laplace3d,cifar_vgg16_b100,gpt2_small,lstm_lm,resnet50,vgg16}.umtrace.gz
 
-profile() { # NAME CAPACITY FLOPS BANDWIDTH LAUNCH LINK
-	printf '%s\n' "name = $1" "capacity = $2" "flops = $3" "mem_bandwidth = $4" "launch_ns = $5" \
-		"h2d = $6" "d2h = $6" 'duplex = 1' 'eta = 1' >"$tmp/$1.profile"
-}
-card() { # CARD PART: its profile, with the link's rate divided by PART
-	case $1 in
-	v100) profile "$1" '32 GiB' 13e12 800e9 5000 $((12000000000 / $2)) ;;
-	a100) profile "$1" '40 GiB' 60e12 1.3e12 4000 $((24000000000 / $2)) ;;
-	h100) profile "$1" '80 GiB' 250e12 2.8e12 3000 $((52000000000 / $2)) ;;
-	*) echo "bound.sh: no card: $1" >&2; exit 2 ;;
-	esac
-}
+. "$top/bench/cards.sh"
 read -ra bound <<<"${BOUND:---bound}"
 
 echo '| trace | profile | x | plan ms | bound ms | x bound |'
@@ -41,7 +30,7 @@ for trace in "$@"; do
 	for card in ${CARDS:-v100 a100 h100}; do
 		part=${card#*/}
 		[ "$part" != "$card" ] || part=1
-		card "${card%/*}" "$part"
+		card "${card%/*}" "$tmp" "$part"
 		for ratio in 1.25 1.5 2 3; do
 			[ ! -t 2 ] || printf '\r%s %s %s   ' "$(basename "$trace")" "$card" $ratio >&2
 			"$tool" plan "$trace" --profile "$tmp/${card%/*}.profile" --oversubscribe $ratio "${bound[@]}" \

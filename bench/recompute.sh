@@ -20,12 +20,9 @@ trap 'rm -rf "$tmp"' EXIT
 data=$top/tests/data
 [ $# -gt 0 ] || set -- "$data"/{alexnet_b200,cifar_vgg16_b100,gpt2_small,lstm_lm,resnet50,vgg16}.umtrace.gz
 
-profile() { # NAME CAPACITY FLOPS BANDWIDTH LAUNCH LINK
-	printf '%s\n' "name = $1" "capacity = $2" "flops = $3" "mem_bandwidth = $4" "launch_ns = $5" \
-		"h2d = $6" "d2h = $6" 'duplex = 1' 'eta = 1' >"$tmp/$1.profile"
-}
-profile v100 '32 GiB' 13e12 800e9 5000 12e9
-profile a100 '40 GiB' 60e12 1.3e12 4000 24e9
+. "$top/bench/cards.sh"
+card v100 "$tmp"
+card a100 "$tmp"
 
 figure() { sed -n "1s/.*\"$1\":\([0-9]*\).*/\1/p" "$2"; }
 

@@ -18,13 +18,9 @@ make -s -C "$build" libum.la tools/umadvise
 	-I"$src/lib" -I"$src/include" -I"$src/tools" -o "$build/bench-relaunch-bound" "$src/bench/relaunch_bound.c" \
 	"$src"/tools/bound/*.c "$build/libum.la" -ldl -lm
 
-profile() { # NAME CAPACITY FLOPS BANDWIDTH LAUNCH LINK
-	printf '%s\n' "name = $1" "capacity = $2" "flops = $3" "mem_bandwidth = $4" "launch_ns = $5" \
-		"h2d = $6" "d2h = $6" 'duplex = 1' 'eta = 1' >"$tmp/$1.profile"
-}
-profile v100 '32 GiB' 13e12 800e9 5000 12e9
-profile a100 '40 GiB' 60e12 1.3e12 4000 24e9
-
+. "$src/bench/cards.sh"
+card v100 "$tmp"
+card a100 "$tmp"
 echo '| trace | profile | x | plan ms | bound with its relaunches ms | ratio |'
 echo '| --- | --- | --- | --- | --- | --- |'
 for trace; do
