@@ -4,7 +4,7 @@
 #
 # cards.sh - the devices on which plans are compared with bounds; sourced by bound.sh, recompute.sh, relaunch_bound.sh
 
-# card NAME FOLDER [PART] writes FOLDER/NAME.profile: both directions of the link at full rate, which is divided by PART.
+# card NAME FOLDER [PART] writes FOLDER/NAME.profile: both directions of the link at full rate, divided by PART.
 card() {
 	local capacity flops bandwidth launch link
 

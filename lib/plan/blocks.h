@@ -60,8 +60,8 @@ struct um_visit {
 			     resident after it. -1: none */
 	uint8_t absent; /* the block need not be resident: a paged op faults on it, or the CPU accesses it */
 	uint8_t on_cpu; /* access of the CPU: the block is on the host after it */
-	uint8_t can_leave; /* the block can be off the device in the gap. Not if that frees nothing, if the return of its
-			      content is unknown, or if a tensor is born in it, so that it cannot be discarded */
+	uint8_t can_leave; /* the block can be off the device in the gap. Not if that frees nothing, if the return of
+			      its content is unknown, or if a tensor is born in it, so that it cannot be discarded */
 };
 
 struct um_block {

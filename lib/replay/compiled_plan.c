@@ -435,8 +435,8 @@ static void forget_twins(struct um_compiled_plan_walk *b)
 	}
 }
 
-/* Dead memory of three places or more leaves before the next iteration, which does not know in which of them it lies. Of
- * two it is the place of what is born next. */
+/* Dead memory of three places or more leaves before the next iteration, which does not know in which of them it lies.
+ * Of two it is the place of what is born next. */
 static void drop_rotating(struct um_compiled_plan_walk *b)
 {
 	for (uint32_t k = 0; k < b->n_blocks; k++) {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Programs whose tensors take turns at two or three places: the cache of a decoder grows into new memory in each
-# iteration, and the old one is freed; a scheme in time makes the next state from two. What dead memory stays resident at
-# the end of an iteration is where the next one bears a tensor.
+# iteration, and the old one is freed; a scheme in time makes the next state from two. What dead memory stays resident
+# at the end of an iteration is where the next one bears a tensor.
 . "${top_srcdir:=.}/tests/tap.sh"
 
 # $1: weights in MiB, $2: caches or states in MiB, $3: places of each; four layers.
