@@ -8,6 +8,7 @@
 #include "inject/driver.h"
 #include "inject/launch.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +113,7 @@ static void read_kernel(struct um_graph *g, struct um_graph_node *n, const struc
 		g->unread = 1;
 	for (unsigned i = 0; i < uses.n; i++)
 		add_address(g, (uintptr_t)uses.at[i].ptr, uses.at[i].access);
-	n->launch.kernel = *p;
+	memcpy(&n->launch.kernel, p, offsetof(struct um_graph_kernel, more)); /* the program's may end there */
 	n->launch.kernel.function = handle;
 	if (!handle || (p->context && p->context != g->context) || p->extra || !keep_params(n, handle, p->params))
 		g->whole = 1;

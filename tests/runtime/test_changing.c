@@ -205,10 +205,10 @@ static void odd_ones(void)
 	app_open(&a, TENSORS * 12 * MIB / 2);
 	for (unsigned i = 0; i < ODD_ITERATIONS; i++) {
 		train(&a, left, i % EVERY == EVERY - 1);
-		ns = i >= EVERY - 2 ? played_ns(&a) : 0;
+		ns = i >= EVERY / 2 ? played_ns(&a) : 0; /* earlier, so that none of these waits for those before */
 		if (i == EVERY - 2)
 			first = plans_so_far(&a, &hinted_first), played = ns;
-		most = ns > most ? ns : most;
+		most = i >= EVERY - 2 && ns > most ? ns : most;
 		if (i == 2 * EVERY - 2)
 			second = plans_so_far(&a, &ignored);
 	}
@@ -218,7 +218,8 @@ static void odd_ones(void)
 	is_int(a.err, 0, "the program with odd iterations runs");
 	is_u64(first, 1, "one plan suffices, though tensors are passed on at addresses of the first iteration");
 	is_u64(second - first, 1, "the plan begins anew once after an odd iteration");
-	ok(played && most < played + played / 5,
+	/* These two take more than twice as long, the second one after it 1.2 times. */
+	ok(played && most < played + played / 2,
 	   "an iteration that left its plan, or is the first one after that, is not measured as one of it (%.2f)",
 	   (double)most / (double)played);
 	is_u64(hinted - hinted_first, ODD_ITERATIONS - EVERY + 1, "no iteration after it is without hints");
