@@ -78,7 +78,7 @@ struct um_compiled_plan_walk {
 	struct um_compiled_plan_block *blocks;
 	uint32_t n_blocks;
 	uint32_t *touches;
-	uint8_t *moves; /* by slot: its tensors rotate through so many places, of three or more: 3; 0: they stay */
+	uint8_t *moves; /* by slot: number of places that its tensors rotate through, at most 3 (more); 0: they stay */
 	uint32_t *successor; /* by slot: the slot of its tensor in the next iteration, UM_NO_SLOT if unchanged */
 	uint8_t *marks; /* by slot: enum um_slot_mark */
 	uint32_t *pos_head, *pos_next; /* deaths by position */

@@ -60,7 +60,7 @@ static int is_rotated(const struct um_action *a, const struct um_cursor *c)
 
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c)
 {
-	/* Dead memory is dropped also where a tensor will be born. */
+	/* A drop may be of dead memory in which its tensor is not born yet. */
 	int live = a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_EVICT;
 
 	if (is_moved(a, c))
