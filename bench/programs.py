@@ -651,6 +651,66 @@ def inner(p, n):
         p.op('newton', [x, r], [x])
 
 
+def inputs(p, n):
+    """Training from 4 input buffers in turn, each overwritten by the batch that it holds next."""
+    ws, ms = weights(p, 12, 20)
+    bufs = [p.load(64, f'buffer{i}', 'input') for i in range(4)]
+    for i in range(n):
+        p.iter()
+        x = bufs[i % 4]
+        p.op('copy_h2d', [], [x])
+        acts = forward(p, x, ws, 40)
+        adam(p, ws, ms, backward(p, x, ws, acts, 40))
+
+
+def batches(p, n):
+    """Training on 12 batches of a data set that stays in memory, in random order."""
+    ws, ms = weights(p, 12, 20)
+    data = [p.load(64, f'batch{i}', 'input') for i in range(12)]
+    for _ in range(n):
+        p.iter()
+        x = data[p.rng.randrange(12)]
+        acts = forward(p, x, ws, 40)
+        adam(p, ws, ms, backward(p, x, ws, acts, 40))
+
+
+def window(p, n):
+    """Video: each iteration overwrites the oldest of 12 frames, aligns the latest 8, and shows the result."""
+    frames = [p.load(64, f'frame{i}') for i in range(12)]
+    ws = [p.load(20, f'w{i}') for i in range(10)]
+    for i in range(n):
+        p.iter()
+        p.op('copy_h2d', [], [frames[i % 12]])
+        y = p.new(64, 'aligned')
+        p.op('align', [frames[(i - k) % 12] for k in range(8)], [y], 20)
+        for w in ws:
+            p.op('filter', [y, w], [y], 40)
+        p.host(r=[y])
+        p.free(y)
+
+
+def critic(p, n):
+    """Adversarial training: five steps of a critic, then one of a generator, whose forward pass begins alike."""
+    g, gm = weights(p, 12, 20)
+    d, dm = weights(p, 12, 14)
+    for i in range(n):
+        p.iter()
+        z = p.load(8, 'noise', 'input')
+        if i % 6 < 5:
+            fake = forward(p, z, g, 24, keep=False)
+            real = p.load(24, 'real', 'input')
+            for x in (real, fake[0]):
+                acts = forward(p, x, d, 24)
+                adam(p, d, dm, backward(p, x, d, acts, 24))
+            p.free(z, real, *fake)
+            continue
+        made = forward(p, z, g, 24)
+        acts = forward(p, made[-1], d, 24)
+        p.free(*backward(p, made[-1], d, acts, 24))
+        adam(p, g, gm, backward(p, z, g, made, 24))
+        p.free(z)
+
+
 KINDS = {name: f for name, f in list(globals().items())
          if getattr(f, '__code__', None) and f.__code__.co_varnames[:f.__code__.co_argcount] == ('p', 'n')}
 PERIODIC = ('multigrid', 'gemm_ooc', 'amr', 'ode', 'fft_pde', 'pagerank', 'kmeans', 'serving', 'curriculum', 'epochs',

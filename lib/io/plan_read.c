@@ -107,8 +107,8 @@ static int read_header(struct reader *r, const struct um_json *j)
 /* Additional keys of a slot. */
 static int read_slot_extra(struct reader *r, const struct um_json *j, struct um_slot *s, int *ord, int *carry)
 {
-	const uint64_t known =
-		UM_SLOT_FIXED | UM_SLOT_TRANSIENT | UM_SLOT_GUESSED | UM_SLOT_UNMANAGED | UM_SLOT_WORKSPACE;
+	const uint64_t known = UM_SLOT_FIXED | UM_SLOT_TRANSIENT | UM_SLOT_GUESSED | UM_SLOT_UNMANAGED |
+			       UM_SLOT_WORKSPACE | UM_SLOT_SUPPLIED;
 	uint64_t from = UINT64_MAX, born = UINT64_MAX, of = UINT64_MAX, flags = 0;
 	int rc = um_json_u64(j, "place", UM_JSON_MAY, 0, INT64_MAX - s->bytes, &s->place);
 

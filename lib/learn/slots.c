@@ -199,8 +199,10 @@ static void carry_older(struct build *b)
 
 		if (t->birth != UM_NOWHERE || s->birth != UM_NOWHERE)
 			continue;
+		if (b->roles->supplied[a] && t->bytes >= UM_BLOCK_BYTES)
+			s->flags |= UM_SLOT_SUPPLIED;
 		if (next == UM_NO_NUMBER) {
-			s->flags |= UM_SLOT_GUESSED;
+			s->flags |= s->flags & UM_SLOT_SUPPLIED ? 0 : UM_SLOT_GUESSED;
 			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT;
 			continue;
 		}

@@ -7,6 +7,8 @@
  */
 #include "learn/successors.h"
 
+#define MOST_SUPPLIED 8 /* several supplied tensors have at most this share of an iteration's bytes */
+
 static int alive_at_end(const struct um_iter_tensor *t)
 {
 	return t->death == UM_NOWHERE;
@@ -90,6 +92,25 @@ static void by_staying(struct um_successors *r, const struct um_iteration *it, u
 			set_successor(r, it, taken, a, a);
 }
 
+/* Older tensors that the previous iteration, which did the same, did not use. In the next one such a tensor stays, or
+ * has another role, as the latest of several does. Where there are several with many bytes, the program chooses its tensors
+ * (expert weights, one of several models): then a plan that evicts each of them is worse than none. */
+static void find_supplied(struct um_successors *r, const struct um_iteration *it,
+			  const struct um_previous_iteration *past)
+{
+	uint32_t n = 0;
+
+	for (uint32_t a = 0; a < it->tensors.n; a++) {
+		const struct um_iter_tensor *t = &it->tensors.at[a];
+
+		r->supplied[a] = t->birth == UM_NOWHERE && um_previous_iteration_find(past, t->id) == UM_NO_NUMBER;
+		n += r->supplied[a];
+		r->supplied[a] &= alive_at_end(t);
+	}
+	if (n > 1 && um_previous_iteration_other(past, it) > 1.0 / MOST_SUPPLIED)
+		memset(r->supplied, 0, it->tensors.n);
+}
+
 static void find_late(struct um_successors *r, const struct um_iteration *it)
 {
 	for (size_t i = 0; i < it->births.n; i++)
@@ -105,6 +126,7 @@ static void find_late(struct um_successors *r, const struct um_iteration *it)
 
 int um_successors_init(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past)
 {
+	int like = past->known && past->n + 1 == it->n && past->signature == it->signature;
 	size_t n = it->tensors.n;
 	unsigned char *taken = calloc(n + 1, 1);
 
@@ -112,19 +134,22 @@ int um_successors_init(struct um_successors *r, const struct um_iteration *it, c
 	r->predecessor = malloc((n + 1) * sizeof *r->predecessor);
 	r->idle = malloc((n + 1) * sizeof *r->idle);
 	r->late = malloc((it->births.n + 1) * sizeof *r->late);
-	if (!taken || !r->next || !r->predecessor || !r->idle || !r->late) {
+	r->supplied = calloc(n + 1, 1);
+	if (!taken || !r->next || !r->predecessor || !r->idle || !r->late || !r->supplied) {
 		free(taken);
 		um_successors_fini(r);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++)
 		r->next[i] = r->predecessor[i] = r->idle[i] = UM_NO_NUMBER;
-	if (past->known && past->n + 1 == it->n && past->signature == it->signature) {
+	if (like) {
 		by_number(r, it, past, taken);
 		find_idle(r, it, past, taken);
 	}
 	by_birth_order(r, it, taken);
 	by_staying(r, it, taken);
+	if (like)
+		find_supplied(r, it, past);
 	find_late(r, it);
 	free(taken);
 	return 0;
@@ -136,5 +161,6 @@ void um_successors_fini(struct um_successors *r)
 	free(r->predecessor);
 	free(r->idle);
 	free(r->late);
+	free(r->supplied);
 	memset(r, 0, sizeof *r);
 }

@@ -18,6 +18,7 @@
 struct um_successors {
 	uint32_t *next; /* by tensor: its successor; itself if it stays; UM_NOBODY if unknown, and for births */
 	uint32_t *predecessor; /* by tensor: the tensor that it succeeds, if that is another one; else UM_NOBODY */
+	uint8_t *supplied; /* by tensor: it is older, and the previous iteration had another one in its place */
 	uint32_t *idle; /* by tensor: the idle free of the iteration that it succeeds, as an index; else UM_NOBODY */
 	int32_t *late; /* by birth: position of the free, in this iteration, of the tensor with the same birth order in
 		          the previous one, if the birth itself is alive at the end; else UM_NOWHERE */

@@ -34,7 +34,7 @@ uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_
 static inline int um_host_resident_may(const struct um_slot *s, size_t slot)
 {
 	return s->birth < 0 && s->death < 0 && s->carry == slot && s->place != UINT64_MAX &&
-	       !(s->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED));
+	       !(s->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED | UM_SLOT_SUPPLIED));
 }
 
 /* Bytes that a use shares with the range. */

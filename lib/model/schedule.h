@@ -21,7 +21,10 @@ enum um_slot_flag {
 	UM_SLOT_UNMANAGED = 8, /* no hints, not counted in the budget */
 	UM_SLOT_WORKSPACE = 16, /* of a plan: the workspace that it chose for an op */
 	UM_SLOT_SCRATCH = 32, /* of a plan: memory for relaunches only, which holds content of slot `of` */
-	UM_SLOT_BEFORE_BURST = 64 /* of a rewritten schedule: born before relaunches */
+	UM_SLOT_BEFORE_BURST = 64, /* of a rewritten schedule: born before relaunches */
+	UM_SLOT_SUPPLIED =
+		128 /* an older tensor, in each iteration another one that the previous one did not use: known
+				  from its first use on (an input buffer out of several, a batch of a data set) */
 };
 
 struct um_slot {
@@ -92,6 +95,12 @@ uint32_t *um_schedule_successors(const struct um_schedule *s);
 /* Is a tensor of this slot alive when an iteration begins? When an iteration of `n_ops` ops ends? */
 int um_slot_alive_first(const struct um_slot *slot);
 int um_slot_alive_last(const struct um_slot *slot, int32_t n_ops);
+
+/* Does it have supplied tensors that pass on to another slot in the next iteration, as frames of a window do? */
+static inline int um_slot_is_first_step(const struct um_slot *slot)
+{
+	return slot->flags & UM_SLOT_SUPPLIED && slot->carry == UM_NO_SLOT;
+}
 
 /* Is one alive when the host is at op `at`? */
 static inline int um_slot_alive_at(const struct um_slot *slot, int32_t at)

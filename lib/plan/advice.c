@@ -17,7 +17,7 @@ static uint8_t *find_constant(const struct um_schedule *s)
 		const struct um_slot *t = &s->slots.at[i];
 
 		constant[i] = t->birth < 0 && t->death < 0 && t->carry == i &&
-			      !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED));
+			      !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED | UM_SLOT_SUPPLIED));
 	}
 	for (size_t i = 0; i < s->uses.n; i++)
 		if (s->uses.at[i].access & UM_WRITE || s->uses.at[i].dead_after)

@@ -487,6 +487,24 @@ static void keep_born(struct build *w)
 	}
 }
 
+/* A block of a supplied tensor leaves after its last visit. The next tensor is prefetched by the op that uses it
+ * first. A block with other tensors in it stays. */
+static void leave_supplied(struct build *w)
+{
+	struct um_blocks *b = w->b;
+
+	for (uint32_t p = 0; p < b->n_parts; p++) {
+		const struct um_block *bl = &b->block[b->part[p].block];
+		struct um_visit *last = &b->visit[bl[1].first_visit - 1];
+
+		if (!(w->s->slots.at[b->part[p].slot].flags & UM_SLOT_SUPPLIED) || bl->rotates ||
+		    bl[1].first_part != bl->first_part + 1 || bl[1].first_visit == bl->first_visit)
+			continue;
+		last->changes = 1;
+		last->paged_at = last->end - 1;
+	}
+}
+
 static int make_gaps(struct build *w)
 {
 	struct um_blocks *b = w->b;
@@ -510,6 +528,7 @@ static int make_gaps(struct build *w)
 		b->visit[v].can_leave =
 			b->visit[v].held > b->visit[v].op + 1 && !(b->visit[v].live && b->after[v] == UINT32_MAX);
 	keep_born(w);
+	leave_supplied(w);
 	return 0;
 }
 

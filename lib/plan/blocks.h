@@ -56,10 +56,11 @@ struct um_visit {
 	int32_t held; /* from here on the block holds nothing, <= end */
 	uint32_t live; /* bytes to copy back if the block is off the device in the gap */
 	uint32_t parts; /* number of hints for an eviction and a return */
-	int32_t paged_at; /* position of the last paged op from the visit on, before the gap's end: the block is not
-			     resident after it. -1: none */
+	int32_t paged_at; /* position of the last paged op from the visit on, before the gap's end, or of the last op
+			     before another tensor is known: the block is not resident after it. -1: none */
 	uint8_t absent; /* the block need not be resident: a paged op faults on it, or the CPU accesses it */
 	uint8_t on_cpu; /* access of the CPU: the block is on the host after it */
+	uint8_t changes; /* during the gap another tensor takes the place of the block's (UM_SLOT_SUPPLIED) */
 	uint8_t can_leave; /* the block can be off the device in the gap. Not if that frees nothing, if the return of
 			      its content is unknown, or if a tensor is born in it, so that it cannot be discarded */
 };

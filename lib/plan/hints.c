@@ -36,15 +36,15 @@ struct writer {
 
 /* --- evictions ---------------------------------------------------------------------------------------------------- */
 
-/* 1: the next visit is an access of the CPU. */
-static int is_cpu_next(const struct um_blocks *b, uint32_t v)
+/* 1: the next visit is an access of the CPU, or of another tensor in the same place. */
+static int must_leave(const struct um_blocks *b, uint32_t v)
 {
-	return b->after[v] != UINT32_MAX && b->visit[b->after[v]].on_cpu;
+	return b->visit[v].changes || (b->after[v] != UINT32_MAX && b->visit[b->after[v]].on_cpu);
 }
 
 /* After visit v, before the op after it. After the last op that is in the next iteration, with the slot that the tensor
- * has there. No hint if the next op visits the block, unless that is an access of the CPU: after a paged op the block
- * would only return. No hint after an access of the CPU either: the block is on the host. */
+ * has there. No hint if the next op visits the block, unless that is an access of the CPU, or of another tensor: after
+ * a paged op the block would only return. No hint after an access of the CPU either: the block is on the host. */
 static int add_eviction(struct writer *w, uint32_t t, uint32_t v)
 {
 	const struct um_touch *x = &w->b->touch[t];
@@ -52,7 +52,7 @@ static int add_eviction(struct writer *w, uint32_t t, uint32_t v)
 	int32_t op = w->b->visit[v].op;
 	struct piece e = {p->block, p->slot, p->bytes, p->off, op + 1, op, UM_HINT_EVICT};
 
-	if (w->b->visit[v].on_cpu || (w->b->visit[v].held <= op + 1 && !is_cpu_next(w->b, v)))
+	if (w->b->visit[v].on_cpu || (w->b->visit[v].held <= op + 1 && !must_leave(w->b, v)))
 		return 0;
 	if (x->liveness != UM_LIVENESS_NEEDED)
 		e.kind = UM_HINT_DISCARD;

@@ -124,7 +124,7 @@ int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_
 	for (uint32_t v = 0; v < b->n_visits && any && !err; v++) {
 		struct um_visit *x = &b->visit[v];
 
-		if (found)
+		if (found && !x->changes)
 			x->paged_at = last_paged(last, b->n_ops, x->op, x->end > x->op ? x->end : x->op + 1);
 		if (x->on_cpu && x->paged_at < x->op)
 			x->paged_at = x->op;

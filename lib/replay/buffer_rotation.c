@@ -25,13 +25,51 @@ static uint32_t turn_of(const struct um_compiled_plan_walk *b, uint32_t slot)
 static uint32_t taken_from(const struct um_compiled_plan_walk *b, uint32_t slot)
 {
 	const struct um_schedule *s = &b->plan->sched;
-	uint32_t from = b->moves[slot] ? turn_of(b, slot) : slot;
+	uint32_t from = b->moves[slot] && !um_slot_is_first_step(&s->slots.at[slot]) ? turn_of(b, slot) : slot;
 	uint32_t n = b->slot_part[slot + 1] - b->slot_part[slot];
 
 	if (b->slot_part[from + 1] - b->slot_part[from] != n ||
 	    (s->slots.at[slot].place - s->slots.at[from].place) % UM_BLOCK_BYTES)
 		return slot;
 	return from;
+}
+
+/* Does the first op that uses the slot overwrite its content? */
+static int is_overwritten(const struct um_schedule *s, uint32_t slot)
+{
+	for (size_t i = 0; i < s->uses.n; i++)
+		if (s->uses.at[i].slot == slot)
+			return !(s->uses.at[i].access & UM_READ) && s->uses.at[i].bytes == s->slots.at[slot].bytes;
+	return 0;
+}
+
+/* A tensor that will be supplied is on the host. */
+static void begin_supplied(struct um_compiled_plan_walk *b, uint32_t slot)
+{
+	int waste = is_overwritten(&b->plan->sched, slot);
+
+	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
+		struct um_compiled_plan_part *p = &b->parts[k];
+		struct um_compiled_plan_block *bl = &b->blocks[p->block];
+
+		um_compiled_plan_dead_remove(b, bl);
+		p->wanted = 0;
+		p->away = 1;
+		p->waste = (uint8_t)waste;
+		bl->wanted = 0;
+		bl->away = 1;
+		bl->resident = bl->unsure = 0;
+		bl->last_in = bl->last_out = INT32_MIN;
+	}
+}
+
+static uint64_t count_resident(const struct um_compiled_plan_walk *b)
+{
+	uint64_t n = 0;
+
+	for (uint32_t k = 0; k < b->n_blocks; k++)
+		n += b->blocks[k].resident != 0;
+	return n;
 }
 
 /* State of a slot's parts and of their blocks, which belong to it alone. */
@@ -54,6 +92,8 @@ int um_compiled_plan_turn(struct um_compiled_plan_walk *b)
 	for (uint32_t i = 0; i < s->slots.n; i++) {
 		uint32_t from = taken_from(b, i), n = b->slot_part[i + 1] - b->slot_part[i];
 
+		if (um_slot_is_first_step(&s->slots.at[i]))
+			begin_supplied(b, i);
 		if (from == i)
 			continue;
 		for (uint32_t k = 0; k < n; k++) {
@@ -76,6 +116,7 @@ int um_compiled_plan_turn(struct um_compiled_plan_walk *b)
 				um_compiled_plan_dead_add(b, bl, i, 0);
 		}
 	}
+	b->resident = count_resident(b);
 	free(was);
 	return 0;
 }
@@ -100,6 +141,7 @@ static int map_turns(struct um_compiled_plan_walk *b)
 	for (uint32_t i = 0; i < b->n_slots; i++) {
 		uint32_t j = b->slot_part[taken_from(b, i)];
 
+		out->ambiguous |= um_slot_is_first_step(&b->plan->sched.slots.at[i]);
 		for (uint32_t k = b->slot_part[i]; k < b->slot_part[i + 1] && b->moves[i]; k++, j++) {
 			out->from[b->parts[k].block] = b->parts[j].block;
 			out->rotating[b->parts[k].block] = i;

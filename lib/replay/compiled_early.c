@@ -35,13 +35,32 @@ static int split(const struct um_compiled_iteration *p, struct lanes *to)
 	return 0;
 }
 
-/* The first op at which the place of the slot's tensor is known. Tensors that live on in the next iteration, in this
- * slot or in another one, take turns at several places: one that is not born yet may be born at any of them. */
-static uint32_t placed_at(const struct um_schedule *s, const uint32_t *successor, uint32_t slot)
+/* By slot: the first op at which the place of its tensor is known. Tensors that live on in the next iteration, in this
+ * slot or in another one, take turns at several places: one that is not born yet may be born at any of them. A supplied
+ * tensor is known when it is used. To be freed; NULL: out of memory. */
+static uint32_t *find_placed(const struct um_schedule *s)
 {
-	const struct um_slot *t = slot == UM_NO_SLOT ? NULL : &s->slots.at[slot];
+	uint32_t *placed = calloc(s->slots.n + 1, sizeof *placed), *successor = um_schedule_successors(s);
 
-	return t && t->birth > 0 && (t->death <= t->birth || successor[slot] != UM_NO_SLOT) ? (uint32_t)t->birth : 0;
+	for (size_t i = 0; placed && successor && i < s->slots.n; i++) {
+		const struct um_slot *t = &s->slots.at[i];
+
+		if (t->birth > 0 && (t->death <= t->birth || successor[i] != UM_NO_SLOT))
+			placed[i] = (uint32_t)t->birth;
+	}
+	for (size_t op = s->ops.n; placed && successor && op--;) {
+		const struct um_sched_use *u = &s->uses.at[s->ops.at[op].first_use];
+
+		for (const struct um_sched_use *end = u + s->ops.at[op].n_uses; u < end; u++)
+			if (s->slots.at[u->slot].flags & UM_SLOT_SUPPLIED)
+				placed[u->slot] = (uint32_t)op;
+	}
+	if (!successor) {
+		free(placed);
+		return NULL;
+	}
+	free(successor);
+	return placed;
 }
 
 /* The first op that an in may be issued before; `placed`: from which on its place is known. */
@@ -57,12 +76,12 @@ static uint32_t earliest(const struct um_action *a, const struct lanes *l, uint3
 }
 
 /* Not past an op that may evict blocks by itself. */
-static void advance(const struct um_schedule *s, const uint32_t *successor, struct lanes *l)
+static void advance(const struct um_schedule *s, const uint32_t *placed, struct lanes *l)
 {
 	uint32_t op = 0, least = 0;
 
 	for (struct um_action *a = l->ins.at; a < l->ins.at + l->ins.n; a++) {
-		uint32_t at = earliest(a, l, placed_at(s, successor, a->slot));
+		uint32_t at = earliest(a, l, a->slot == UM_NO_SLOT ? 0 : placed[a->slot]);
 
 		for (; op < a->at; op++)
 			if (s->ops.at[op].paged || s->ops.at[op].stream == UM_STREAM_CPU)
@@ -92,13 +111,13 @@ static void merge(struct um_compiled_iteration *p, uint32_t n_ops, const struct 
 	}
 }
 
-static int issue_early(struct um_compiled_iteration *p, const struct um_schedule *s, const uint32_t *successor)
+static int issue_early(struct um_compiled_iteration *p, const struct um_schedule *s, const uint32_t *placed)
 {
 	struct lanes l = {.ins = {0}};
 	int err = split(p, &l);
 
 	if (!err) {
-		advance(s, successor, &l);
+		advance(s, placed, &l);
 		merge(p, (uint32_t)s->ops.n, &l);
 	}
 	um_vec_fini(&l.ins);
@@ -109,12 +128,12 @@ static int issue_early(struct um_compiled_iteration *p, const struct um_schedule
 
 int um_compiled_plan_issue_early(struct um_compiled_plan *p, const struct um_plan *plan)
 {
-	uint32_t *successor = um_schedule_successors(&plan->sched);
-	int err = successor ? 0 : -ENOMEM;
+	uint32_t *placed = find_placed(&plan->sched);
+	int err = placed ? 0 : -ENOMEM;
 
 	for (int i = 1; i <= UM_COMPILED_PLAN_STEADY && !err; i++)
 		if (p->iterations[i].first)
-			err = issue_early(&p->iterations[i], &plan->sched, successor);
-	free(successor);
+			err = issue_early(&p->iterations[i], &plan->sched, placed);
+	free(placed);
 	return err;
 }

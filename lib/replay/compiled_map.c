@@ -162,6 +162,29 @@ uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, cons
 	return lo < bl->n_touch ? t[lo] - at : t[0] + n - at;
 }
 
+/* Supplied tensors pass through several slots, a step in each iteration: is this the last one, whose tensor the next
+ * iteration does not use? */
+static int is_last_step(const struct um_compiled_plan_walk *b, uint32_t slot)
+{
+	const struct um_schedule *s = &b->plan->sched;
+
+	if (b->successor[slot] != UM_NO_SLOT || s->slots.at[slot].birth >= 0 || s->slots.at[slot].death >= 0)
+		return 0;
+	for (size_t hops = 0; s->slots.at[slot].carry < s->slots.n && hops < s->slots.n; hops++)
+		slot = s->slots.at[slot].carry;
+	return um_slot_is_first_step(&s->slots.at[slot]);
+}
+
+/* The op before which the tensor of such a slot leaves: the one after its last use. */
+static uint32_t leaves_at(const struct um_compiled_plan_walk *b, uint32_t slot)
+{
+	const struct um_compiled_plan_block *bl = &b->blocks[b->parts[b->slot_part[slot]].block];
+
+	return b->slot_part[slot] == b->slot_part[slot + 1] || !bl->n_touch
+		       ? (uint32_t)b->plan->sched.ops.n
+		       : b->touches[bl->first_touch + bl->n_touch - 1] + 1;
+}
+
 static int list_deaths(struct um_compiled_plan_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;
@@ -191,6 +214,8 @@ static int list_deaths(struct um_compiled_plan_walk *b)
 	for (uint32_t i = 0; i < s->slots.n; i++) {
 		int32_t death = s->slots.at[i].death;
 
+		if (is_last_step(b, i))
+			death = (int32_t)leaves_at(b, i);
 		if (death < 0)
 			continue;
 		if ((size_t)death == s->ops.n)
@@ -324,6 +349,25 @@ void um_compiled_plan_choose_ahead(struct um_compiled_plan_walk *b)
 		b->ahead.at[n++] = x;
 	}
 	b->ahead.n = n;
+}
+
+void um_compiled_plan_note_begin(struct um_compiled_plan_walk *b)
+{
+	for (uint32_t k = 0; k < b->n_blocks; k++)
+		b->blocks[k].began_resident = b->blocks[k].resident;
+}
+
+int um_compiled_plan_loses(struct um_compiled_plan_walk *b)
+{
+	int loses = 0;
+
+	for (uint32_t i = 0; i < b->n_slots; i++)
+		for (uint32_t k = b->slot_part[i]; b->moves[i] && k < b->slot_part[i + 1]; k++)
+			b->blocks[b->parts[k].block].began_resident = 0;
+	for (uint32_t k = 0; k < b->n_blocks; k++)
+		if (b->blocks[k].began_resident && !b->blocks[k].resident)
+			loses = b->blocks[k].leaves_dead = 1;
+	return loses;
 }
 
 size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr)

@@ -21,7 +21,8 @@ struct um_compiled_plan_block {
 	uint64_t addr;
 	uint32_t wanted; /* parts that are alive and wanted */
 	uint32_t away; /* parts that are alive, have content and are not wanted */
-	int resident;
+	int resident, began_resident; /* now; when the walk began */
+	int leaves_dead; /* its dead memory does not stay until the next iteration */
 	int read_mostly, host_resident; /* all parts in it are read mostly; are host-resident */
 	uint8_t faults; /* a paged op faults on it: 1 in the previous walk, 2 in this one */
 	uint8_t left; /* 1: an eviction hint says that it will leave the device; 2: it left in the latest walk */
@@ -89,6 +90,7 @@ struct um_compiled_plan_walk {
 	UM_VEC(struct um_compiled_plan_drop) drops; /* of this walk, by number */
 	UM_VEC(double) leaving; /* ns of the walk at which each evicted block has been copied, ascending */
 	size_t gone; /* number of them that have been copied by now */
+	double leaving_rest; /* ns that evictions went on after the end of an earlier walk */
 	double *clock; /* by op: its start in ns of the walk, as the plan predicts; one more entry */
 	size_t latest[2]; /* by lane: the last action, SIZE_MAX none */
 	int32_t outs_need; /* maximum of ins that the outs since the latest in wait for */
@@ -118,6 +120,13 @@ void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot
 uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl,
 				     uint32_t at);
 
+/* Called as a walk begins. */
+void um_compiled_plan_note_begin(struct um_compiled_plan_walk *b);
+/* Called after a walk, at most once: does it end without blocks that were resident when it began? Repeated, its ops
+ * would fault there. From now on their dead memory leaves in each walk. Blocks that tensors rotate through do not
+ * count. */
+int um_compiled_plan_loses(struct um_compiled_plan_walk *b);
+
 /* Called between two walks. 0 or -ENOMEM. */
 int um_compiled_plan_turn(struct um_compiled_plan_walk *b);
 
@@ -133,6 +142,12 @@ void um_compiled_plan_dead_remove(struct um_compiled_plan_walk *b, struct um_com
 
 /* The dead block that is needed last; NULL if none. */
 struct um_compiled_plan_block *um_compiled_plan_dead_last(const struct um_compiled_plan_walk *b);
+
+/* Evictions in progress: one of a block begins before op `at`, after the others; their number when op `at` is launched,
+ * with `at` not below that of the call before; renumbered for the next walk. */
+void um_compiled_plan_start_out(struct um_compiled_plan_walk *b, uint32_t at);
+uint64_t um_compiled_plan_leaving_at(struct um_compiled_plan_walk *b, uint32_t at);
+void um_compiled_plan_next_leaving(struct um_compiled_plan_walk *b);
 
 /* One more block is resident. */
 static inline void um_compiled_plan_come(struct um_compiled_plan_walk *b)

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#define LATE 0.05 /* of an iteration */
+#define SETTLING_WALKS 4
 
 void um_compiled_plan_init(struct um_compiled_plan *p)
 {
@@ -43,29 +43,6 @@ void um_compiled_plan_fini(struct um_compiled_plan *p)
 	free(p->from);
 	free(p->rotating);
 	memset(p, 0, sizeof *p);
-}
-
-/* The eviction of a block begins before op `at`, after those in progress. */
-static void start_out(struct um_compiled_plan_walk *b, uint32_t at)
-{
-	double begin = at ? b->clock[at - 1] + (double)b->plan->sched.ops.at[at - 1].ns : 0;
-	double ns = b->plan->d2h ? (double)UM_BLOCK_BYTES * 1e9 / (double)b->plan->d2h : 0;
-
-	if (b->leaving.n && b->leaving.at[b->leaving.n - 1] > begin)
-		begin = b->leaving.at[b->leaving.n - 1];
-	if (um_vec_push(&b->leaving, begin + ns))
-		b->err = -ENOMEM;
-}
-
-/* Blocks whose eviction is in progress when op `at` is launched. The first walk's evictions are late: those of what was
- * on the device before the plan come first. */
-static uint64_t leaving_at(struct um_compiled_plan_walk *b, uint32_t at)
-{
-	double late = b->ops_before ? 0 : b->clock[b->plan->sched.ops.n] * LATE;
-
-	while (b->gone < b->leaving.n && b->leaving.at[b->gone] + late <= b->clock[at])
-		b->gone++;
-	return b->leaving.n - b->gone;
 }
 
 /* Extends the lane's latest action, of the same op, if that makes one longer run of blocks. An in may be extended past
@@ -152,7 +129,7 @@ static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_b
 			       : UM_ACTION_EVICT,
 	     at, slot, bl);
 	if (bl->away && !bl->read_mostly)
-		start_out(b, at);
+		um_compiled_plan_start_out(b, at);
 	bl->resident = bl->unsure = 0;
 	bl->left |= b->finds_missing ? 0 : 2;
 	b->resident--;
@@ -169,25 +146,33 @@ static int make_room(struct um_compiled_plan_walk *b)
 	return bl != NULL;
 }
 
+/* Does no op of this iteration touch the block from `at` on? */
+static int is_last(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl, uint32_t at)
+{
+	return at + (uint64_t)um_compiled_plan_next_touch(b, bl, at) >= b->plan->sched.ops.n;
+}
+
 /* No part of the block is wanted any more: live content is evicted now, dead content stays while there is room. */
 static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at,
 			   uint32_t slot, int is_marked)
 {
 	if (!bl->resident || bl->wanted)
 		return;
-	if (bl->away || is_marked)
+	if (bl->away || is_marked || (bl->leaves_dead && is_last(b, bl, at)))
 		block_out(b, bl, at, slot);
 	else
 		um_compiled_plan_dead_add(b, bl, slot, at);
 }
 
-/* While missing blocks are searched: records the end of a block that no action prefetched. */
+/* While missing blocks are searched: records the end of a block that no action prefetched. Of a supplied tensor it is
+ * not known before. */
 static void record_missing(struct um_compiled_plan_walk *b, uint32_t block, uint32_t slot, uint32_t at, int stays)
 {
 	const struct um_compiled_plan_block *bl = &b->blocks[block];
+	const struct um_slot *s = &b->plan->sched.slots.at[slot];
 
-	if (!b->finds_missing || bl->resident || bl->last_in != INT32_MIN ||
-	    (stays && !um_slot_alive_first(&b->plan->sched.slots.at[slot])))
+	if (!b->finds_missing || bl->resident || bl->last_in != INT32_MIN || s->flags & UM_SLOT_SUPPLIED ||
+	    (stays && !um_slot_alive_first(s)))
 		return;
 	if (um_vec_push(&b->ahead, ((struct um_compiled_plan_ahead){block, slot, at, stays})))
 		b->err = -ENOMEM;
@@ -249,7 +234,7 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 		if (touched)
 			record_missing(b, b->parts[k].block, slot, at, 0);
 		if (!bl->unsure) {
-			while (b->resident + leaving_at(b, at) >= b->capacity && make_room(b))
+			while (b->resident + um_compiled_plan_leaving_at(b, at) >= b->capacity && make_room(b))
 				continue;
 			b->out->over += b->resident >= b->capacity;
 			um_compiled_plan_come(b);
@@ -301,12 +286,16 @@ static void unwant(struct um_compiled_plan_walk *b, const struct um_hint *h)
 	}
 }
 
+/* The tensor dies, or leaves with its content. */
 static void die(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 {
+	int leaves = b->plan->sched.slots.at[slot].death < 0;
+
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
 		record_missing(b, b->parts[k].block, slot, at, 1);
-		leave_host(b, &b->parts[k], at, 0);
-		part_set(b, &b->parts[k], 0, 0);
+		if (!leaves)
+			leave_host(b, &b->parts[k], at, 0);
+		part_set(b, &b->parts[k], 0, leaves);
 		block_unwanted(b, &b->blocks[b->parts[k].block], at, b->moves[slot] ? slot : UM_NO_SLOT, 0);
 	}
 }
@@ -461,6 +450,7 @@ static void walk(struct um_compiled_plan_walk *b)
 	b->latest[0] = b->latest[1] = SIZE_MAX;
 	b->outs_need = INT32_MIN;
 	b->start_resident = b->resident;
+	um_compiled_plan_note_begin(b);
 	prefetch_ahead(b);
 	forget_twins(b);
 	for (uint32_t op = 0; op < n_ops; op++) {
@@ -495,12 +485,7 @@ static void walk(struct um_compiled_plan_walk *b)
 /* Renumbers this walk's actions as those of the previous walk. */
 static void next_walk(struct um_compiled_plan_walk *b)
 {
-	size_t n = 0;
-
-	for (size_t i = b->gone; i < b->leaving.n; i++)
-		b->leaving.at[n++] = b->leaving.at[i] - b->clock[b->plan->sched.ops.n];
-	b->leaving.n = n;
-	b->gone = 0;
+	um_compiled_plan_next_leaving(b);
 	for (size_t i = 0; i < b->plan->sched.slots.n; i++)
 		b->marks[i] = b->plan->sched.slots.at[i].carry == i ? b->marks[i] & UM_MARKED_DEAD : 0;
 	b->ops_before += b->plan->sched.ops.n;
@@ -539,7 +524,8 @@ static int find_missing(struct um_compiled_plan_walk *b)
 	for (uint32_t k = 0; k < b->slot_part[b->plan->sched.slots.n]; k++)
 		b->parts[k].wanted = b->parts[k].away = b->parts[k].waste = 0;
 	memset(b->marks, 0, b->plan->sched.slots.n);
-	b->leaving.n = b->gone = 0;
+	um_vec_clear(&b->leaving);
+	b->gone = 0;
 	b->resident = 0;
 	return b->err;
 }
@@ -559,6 +545,20 @@ static int build_iteration(struct um_compiled_plan_walk *b, struct um_compiled_i
 	return b->err ? b->err : um_compiled_plan_order(b);
 }
 
+/* Walks again while the steady iteration ends without blocks that it begins with. */
+static int settle(struct um_compiled_plan_walk *b)
+{
+	struct um_compiled_iteration *steady = &b->out->iterations[UM_COMPILED_PLAN_STEADY];
+	int err = b->err;
+
+	for (int i = 0; i < SETTLING_WALKS && !err && um_compiled_plan_loses(b); i++) {
+		um_compiled_iteration_fini(steady);
+		next_walk(b);
+		err = b->err ? b->err : build_iteration(b, steady, 0);
+	}
+	return err;
+}
+
 /* Builds the iterations from `first` on. */
 static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first, struct um_compiled_plan *out)
 {
@@ -573,6 +573,8 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 			next_walk(&b);
 		err = b.err ? b.err : build_iteration(&b, &out->iterations[i], !i);
 	}
+	if (!err)
+		err = settle(&b);
 	if (!err)
 		err = first ? um_compiled_plan_issue_early(out, plan) : um_compiled_plan_end(&b);
 	um_compiled_plan_unmap(&b);

@@ -224,7 +224,7 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 	if (s->bound == c->serial || c->first[su->slot] < su - c->sched->uses.at || u->off != su->off || !u->tensor ||
 	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
 		return 0;
-	if (s->id.v && count_other(c, u->tensor))
+	if (s->id.v && !(c->sched->slots.at[su->slot].flags & UM_SLOT_SUPPLIED) && count_other(c, u->tensor))
 		return 0;
 	rebind(c, su->slot, u->id, u->tensor->addr);
 	c->n_rebound++;

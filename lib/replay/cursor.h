@@ -33,7 +33,8 @@ struct um_cursor_slot {
 struct um_cursor {
 	const struct um_schedule *sched; /* NULL: no schedule */
 	struct um_cursor_slot *slots; /* this iteration's */
-	struct um_cursor_slot *next; /* scratch for the next iteration */
+	struct um_cursor_slot
+		*next; /* the previous iteration's, as it ended, once there was one; then the next one's */
 	uint32_t *first; /* by slot: its first use in the schedule; UINT32_MAX: none */
 	uint32_t *from; /* by slot: another slot that its tensor had before (carry backwards), or UM_NO_SLOT */
 	uint32_t op; /* the next op */

@@ -58,11 +58,20 @@ static int is_rotated(const struct um_action *a, const struct um_cursor *c)
 				     (now - c->sched->slots.at[a->slot].place) % UM_BLOCK_BYTES == 0);
 }
 
+/* An eviction before the first op is of a tensor that was used last by the last op of the previous iteration. */
+static int is_of_previous(const struct um_action *a, const struct um_cursor *c)
+{
+	return a->at == 0 && a->kind != UM_ACTION_PREFETCH && a->kind != UM_ACTION_DISCARD && a->slot != UM_NO_SLOT &&
+	       c->sched->slots.at[a->slot].flags & UM_SLOT_SUPPLIED && c->next[a->slot].id.v;
+}
+
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c)
 {
 	/* A drop may be of dead memory in which its tensor is not born yet. */
 	int live = a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_EVICT;
 
+	if (is_of_previous(a, c))
+		return locate_moved(a, &c->sched->slots.at[a->slot], c->next[a->slot].addr);
 	if (is_moved(a, c))
 		return locate_moved(a, &c->sched->slots.at[a->slot],
 				    live ? c->slots[a->slot].addr : place_of(c, a->slot));

@@ -87,7 +87,7 @@ struct umadv {
 struct um_op_wait {
 	struct um_executor_wait hints;
 	int begins; /* something comes before its launch: */
-	int prefetches; /* as in um_op_state */
+	enum um_op_prefetches prefetches; /* as in um_op_state */
 	int64_t timed;
 	uint64_t serial; /* number of ops announced with this one */
 };
@@ -174,6 +174,8 @@ void um_context_forget_stream(struct umadv *adv, um_stream stream);
 /* Every stream is forgotten before it is destroyed. Call it just after opening. */
 void um_context_know_stream_ends(struct umadv *adv);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
+/* Which uses of the plan's op are prefetched just before it. */
+enum um_op_prefetches um_context_find_prefetches(const struct umadv *adv);
 /* With the lock: copies what begins the op, or begins it at once if it does not wait. */
 void um_context_take_begin(struct umadv *adv, struct um_op_wait *out, int waits);
 /* Without the lock, after the op has waited: does it. */

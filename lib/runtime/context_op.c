@@ -276,7 +276,7 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		um_context_leave(adv);
 	adv->iterations.hinted = 1;
 	adv->op.beside_plan = 1;
-	adv->op.prefetches = adv->replan.begins && c->n_rebound;
+	adv->op.prefetches = um_context_find_prefetches(adv);
 }
 
 /* The program's CPU code is about to use the ranges, after the library's discards of them. */
@@ -370,8 +370,9 @@ static int is_plain(const struct umadv *adv)
 	const struct um_replan *r = &adv->replan;
 
 	return r->executor && r->cursor.on && adv->op.beside_plan && um_executor_active(r->executor) &&
-	       !um_follow_waits(r->state) && !r->begins && !um_op_timer_listens(&r->times.timer) && !r->clock.due &&
-	       !adv->iterations.finder.on && !adv->device.gpu->api->announce && !um_sinks_listened(&adv->sinks);
+	       !um_follow_waits(r->state) && !r->begins && !r->misplaced && !um_op_timer_listens(&r->times.timer) &&
+	       !r->clock.due && !adv->iterations.finder.on && !adv->device.gpu->api->announce &&
+	       !um_sinks_listened(&adv->sinks);
 }
 
 /* The executor has left its plan, or leaves it with this op. */
@@ -478,7 +479,7 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 	}
 	info = refuse_relaunch(adv, info, &plain);
 	err = look_up(adv, number, info, &known);
-	o->prefetches = 0;
+	o->prefetches = UM_OP_PREFETCHES_NONE;
 	o->timed = -1;
 	if (err)
 		return err == -ENOMEM ? 0 : err;

@@ -137,7 +137,7 @@ static int add_tensor(struct umadv *adv, uint64_t addr, const struct birth *b, s
 /* A tensor in managed memory. */
 static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor **out)
 {
-	uint64_t addr;
+	uint64_t addr, misplaced = adv->replan.misplaced;
 	int err = take_place(adv, b, &addr);
 
 	if (err)
@@ -146,6 +146,8 @@ static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor *
 	if (err)
 		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes,
 				   &(struct um_arena_pool_use){adv->iterations.op_serial, 0, UM_ARENA_POOL_ANY});
+	else
+		(*out)->misplaced = adv->replan.misplaced != misplaced;
 	return err;
 }
 

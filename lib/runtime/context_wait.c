@@ -4,12 +4,36 @@
  */
 #include "runtime/context.h"
 
+enum um_op_prefetches um_context_find_prefetches(const struct umadv *adv)
+{
+	const struct um_op_state *o = &adv->op;
+
+	if (adv->replan.begins && adv->replan.cursor.n_rebound)
+		return UM_OP_PREFETCHES_ALL;
+	for (uint32_t i = 0; adv->replan.misplaced && i < o->n_uses; i++)
+		if (o->uses[i].tensor->misplaced)
+			return UM_OP_PREFETCHES_MISPLACED;
+	return UM_OP_PREFETCHES_NONE;
+}
+
+/* A plan knows nothing of the blocks there. */
+static void prefetch_misplaced(struct umadv *adv, um_stream stream)
+{
+	for (const struct um_use *u = adv->op.uses; u < adv->op.uses + adv->op.n_uses; u++)
+		if (u->tensor->misplaced) {
+			u->tensor->misplaced = 0;
+			um_on_use_op(&adv->on_use, stream, u, 1);
+		}
+}
+
 /* What comes before the launch on the op's stream, after all that the stream waits for. `last`: no op was announced
  * since. */
 static void begin(struct umadv *adv, um_stream stream, const struct um_op_wait *w, int last)
 {
-	if (w->prefetches && last && adv->on_use.give)
+	if (w->prefetches == UM_OP_PREFETCHES_ALL && last && adv->on_use.give)
 		um_on_use_op(&adv->on_use, stream, adv->op.uses, adv->op.n_uses);
+	else if (w->prefetches && last && adv->on_use.give)
+		prefetch_misplaced(adv, stream);
 	if (w->timed >= 0)
 		um_op_timer_start_op(&adv->replan.times.timer, stream, (uint32_t)w->timed);
 }

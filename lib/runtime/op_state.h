@@ -32,6 +32,12 @@ struct um_known_uses {
 	UM_VEC(uint64_t) held; /* by op: the latest um_op_state_changes() at which the cached uses matched */
 };
 
+enum um_op_prefetches {
+	UM_OP_PREFETCHES_NONE,
+	UM_OP_PREFETCHES_MISPLACED, /* of misplaced tensors */
+	UM_OP_PREFETCHES_ALL
+};
+
 struct um_op_state {
 	const char *name, *label; /* of the current op; `label` NULL: that of the thread (gpu/nvtx_listen.h) */
 	um_stream stream; /* that it is launched on */
@@ -43,7 +49,7 @@ struct um_op_state {
 	int plain; /* the plan's next op needs its hints and nothing else: context_op.c */
 	int beside_plan; /* the plan has issued hints since the last op outside the plan */
 	int begins; /* something comes before the launch of the current op, after it has waited for hints: */
-	int prefetches; /* its ranges are prefetched, */
+	enum um_op_prefetches prefetches; /* these of its ranges are prefetched, */
 	int64_t timed; /* and as this op of the schedule it is measured; -1: it is not */
 	uint64_t key; /* of the current op, iteration_finder.h; 0: not known */
 	const struct um_workspace *ws; /* that the current op offers */

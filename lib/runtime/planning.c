@@ -346,6 +346,7 @@ static int is_in_place(const struct um_schedule *s, const struct um_schedule *la
 {
 	for (size_t i = 0; i < latest->slots.n; i++)
 		if (s->slots.at[i].bound.v && s->slots.at[i].flags & UM_SLOT_FIXED &&
+		    !(s->slots.at[i].flags & UM_SLOT_SUPPLIED) &&
 		    s->slots.at[i].bound_addr != latest->slots.at[i].place)
 			return 0;
 	return 1;

@@ -196,6 +196,40 @@ static void taking_turns(void)
 	world_fini(&w);
 }
 
+/* Four input buffers in turn: each iteration uses the next one or, with a window, the latest two. */
+static void supplied(uint64_t bytes, int window)
+{
+	struct world w;
+	struct um_tensor *in[4], *weight;
+	const struct um_slot *s;
+	int blocks = bytes >= UM_BLOCK_BYTES;
+
+	world_init(&w);
+	weight = world_alloc(&w, bytes, "weight");
+	for (int i = 0; i < 4; i++)
+		in[i] = world_alloc(&w, bytes, "in");
+	for (int step = 0; step < 8; step++) {
+		world_iter(&w);
+		s = &w.sched.slots.at[0];
+		if (step >= 2) {
+			sound(&w, "supplied");
+			is_int((s->flags & UM_SLOT_SUPPLIED) != 0, blocks,
+			       "step %d: an input of %llu bytes is %ssupplied", step, (unsigned long long)bytes,
+			       blocks ? "" : "not ");
+			is_u64(s->carry, window ? UM_NO_SLOT : 0, "its slot %s", window ? "is passed on" : "keeps it");
+			is_int(named(&w, "weight")->flags & UM_SLOT_SUPPLIED, 0, "a tensor of each iteration is not");
+			is_int(w.changed, blocks && step == 2, "the schedule %s",
+			       blocks && step == 2 ? "is new" : "stays");
+		}
+		OP(&w, "copy", W(in[step % 4]));
+		if (window)
+			OP(&w, "layer", R(in[step % 4]), R(in[(step + 3) % 4]), W(weight));
+		else
+			OP(&w, "layer", R(in[step % 4]), W(weight));
+	}
+	world_fini(&w);
+}
+
 /* The iteration in between was not compared: what was two iterations ago says nothing. */
 static void one_missed(void)
 {
@@ -681,6 +715,9 @@ int main(void)
 	hidden_state(1);
 	swapping();
 	taking_turns();
+	supplied(UM_BLOCK_BYTES, 0);
+	supplied(UM_BLOCK_BYTES, 1);
+	supplied(64, 0);
 	one_missed();
 	the_end();
 	ring_at_the_end();

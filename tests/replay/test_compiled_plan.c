@@ -158,7 +158,8 @@ static void trims(void)
 	is_u64(STEADY.n_out, 0, "trims: and no copies");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, UM_NO_SLOT, "trims: of memory in which nothing lives");
 	is_u64(STEADY.n_in, STEADY.n_drop, "trims: as many come in as leave");
-	for (unsigned i = 0; i < STEADY.n_in; i++)
+	/* the first one for discards of the previous iteration, all of which come before it */
+	for (unsigned i = 1; i < STEADY.n_in; i++)
 		ok(nth(&p, UM_ACTION_PREFETCH, i)->drops > 0, "trims: in %u waits for room", i);
 	is_u64(p.over, 0, "trims: there is always room");
 	um_compiled_plan_fini(&p);
@@ -415,8 +416,71 @@ static void waste(int declared)
 	um_plan_fini(&plan);
 }
 
+/* A plan over slot 0, which has another tensor in each iteration, and slot 1. */
+static void supplied_plan(struct um_plan *plan)
+{
+	um_plan_init(plan);
+	make_slot(plan, BASE, MIB2, -1, -1);
+	make_slot(plan, BASE + MIB2, MIB2, -1, -1);
+	plan->sched.slots.at[0].flags = UM_SLOT_FIXED | UM_SLOT_SUPPLIED;
+	make_op(plan, "a", SLOTS(1), UM_UPDATE);
+	make_op(plan, "b", SLOTS(0, 1), UM_READ);
+	make_op(plan, "c", SLOTS(1), UM_UPDATE);
+	make_hint(plan, UM_HINT_PREFETCH, 1, 0, 0, MIB2);
+	make_hint(plan, UM_HINT_EVICT, 2, 0, 0, MIB2);
+}
+
+/* What a slot will have is known from its first use on. */
+static void supplied(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	supplied_plan(&plan);
+	um_compiled_plan_init(&p);
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "supplied: the plan compiles");
+	is_u64(STEADY.n_in, 1, "supplied: one block comes");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->at, 1, "supplied: not before the op that uses it");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->at, 2, "supplied: it leaves after its last use");
+	act_is(&p.iterations[0], 0, UM_ACTION_PREFETCH, 0, 1, 0,
+	       "supplied: the first iteration prefetches slot 1 ahead");
+	act_is(&p.iterations[0], 1, UM_ACTION_PREFETCH, 1, 0, 0, "supplied: but not slot 0");
+	is_u64(p.stays.n, 0, "supplied: what was there before need not stay");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* Three slots, each with the latest tensor, the one before, and the one before that. */
+static void window(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	for (uint32_t i = 0; i < 3; i++) {
+		make_slot(&plan, BASE + i * MIB2, MIB2, -1, -1);
+		plan.sched.slots.at[i].carry = i ? i - 1 : UM_NO_SLOT;
+	}
+	plan.sched.slots.at[0].flags = UM_SLOT_SUPPLIED;
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(0, 1, 2), UM_READ);
+	make_op(&plan, "c", SLOTS(0), UM_READ);
+	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "window: the plan compiles");
+	is_u64(STEADY.n_in, 1, "window: the latest tensor comes");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->slot, 0, "window: where the first slot has it");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, 0, "window: what it had is overwritten");
+	is_u64(STEADY.n_out, 1, "window: the oldest one leaves");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->slot, 2, "window: from the last slot");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->at, 2, "window: after its last use");
+	is_int(p.ambiguous, 1, "window: it is not one block for one");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
 int main(void)
 {
+	supplied();
+	window();
 	early(0);
 	early(1);
 	not_early(OUTLIVES);
