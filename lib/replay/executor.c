@@ -46,6 +46,14 @@ void um_executor_forget_targets(struct um_executor *ex)
 	}
 }
 
+static void withdraw_advice(struct um_executor *ex)
+{
+	um_advice_state_set(&ex->read_mostly, ex->gpu, NULL, 0);
+	um_advice_state_set(&ex->host_resident, ex->gpu, NULL, 0);
+	um_advice_state_withdraw(&ex->host_resident, ex->gpu);
+	um_advice_state_withdraw(&ex->host_resident, ex->gpu);
+}
+
 int um_executor_close(struct um_executor *ex)
 {
 	int err;
@@ -53,8 +61,7 @@ int um_executor_close(struct um_executor *ex)
 	if (!ex)
 		return 0;
 	um_executor_leave(ex);
-	um_advice_state_set(&ex->read_mostly, ex->gpu, NULL, 0);
-	um_advice_state_set(&ex->host_resident, ex->gpu, NULL, 0);
+	withdraw_advice(ex);
 	err = um_lanes_close(&ex->lanes);
 	if (err)
 		return err;
@@ -101,70 +108,9 @@ void um_executor_end(struct um_executor *ex)
 	ex->program = NULL;
 }
 
-int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
-{
-	uint64_t first = um_block_of(addr), end = um_block_of(addr + bytes + UM_BLOCK_BYTES - 1);
-
-	if (um_lanes_claim(&ex->lanes, first, end)) {
-		ex->program = NULL;
-		um_executor_cancel(ex);
-		if (um_lanes_claim(&ex->lanes, first, end))
-			return -EBUSY;
-	}
-	um_advice_state_clear(&ex->read_mostly, ex->gpu, addr, bytes);
-	um_advice_state_clear(&ex->host_resident, ex->gpu, addr, bytes);
-	return 0;
-}
-
-void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n, int streams)
-{
-	int read_mostly = ex->read_mostly.runs.n != 0, host_resident = ex->host_resident.runs.n != 0 && !streams;
-
-	for (const struct um_use *u = uses; (read_mostly || host_resident) && u < uses + n; u++) {
-		int writes = read_mostly && u->access & UM_WRITE, brings = host_resident && u->touched >= u->bytes;
-		uint64_t addr = u->tensor->addr + u->off;
-
-		if ((writes && um_advice_state_touches(&ex->read_mostly, addr, u->bytes)) ||
-		    (brings && um_advice_state_touches(&ex->host_resident, addr, u->bytes)))
-			um_executor_claim(ex, addr, u->bytes);
-	}
-}
-
 void um_executor_note_prefetch(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
 	um_block_limit_add(&ex->lanes.limit, addr, bytes);
-}
-
-int um_executor_keep_on_host(struct um_executor *ex, uint64_t addr, uint64_t bytes)
-{
-	return um_lanes_drain(&ex->lanes) ? -EAGAIN : um_advice_state_add(&ex->host_resident, ex->gpu, addr, bytes);
-}
-
-int um_executor_any_host_resident(const struct um_executor *ex)
-{
-	return ex->host_resident.runs.n != 0;
-}
-
-int um_executor_is_host_resident(const struct um_executor *ex, uint64_t addr)
-{
-	return um_advice_state_touches(&ex->host_resident, addr, UM_BLOCK_BYTES);
-}
-
-int um_executor_any_read_mostly(const struct um_executor *ex)
-{
-	return ex->read_mostly.runs.n != 0;
-}
-
-int um_executor_is_read_mostly(const struct um_executor *ex, uint64_t addr)
-{
-	return um_advice_state_touches(&ex->read_mostly, addr, UM_BLOCK_BYTES);
-}
-
-void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes)
-{
-	if (um_advice_state_touches(&ex->read_mostly, addr, bytes) ||
-	    um_advice_state_touches(&ex->host_resident, addr, bytes))
-		um_executor_claim(ex, addr, bytes);
 }
 
 void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes)

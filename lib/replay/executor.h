@@ -188,12 +188,13 @@ void um_executor_visit_resident(struct um_executor *ex, void (*visit)(void *user
 uint32_t um_executor_epoch(const struct um_executor *ex);
 
 /* Memory is about to get a new owner: returns when no discard requested while it was dead is in progress or pending,
- * and no advice of ours covers it. If that takes long, requests that have not begun are dropped, and the plan is left.
- * 0, or -EBUSY: a discard in progress does not end. Cost: the pending requests. */
+ * and it is not read mostly. Other advice ends. If that takes long, requests that have not begun are dropped, and the
+ * plan is left. 0, or -EBUSY: a discard in progress does not end. Cost: the pending requests. */
 int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* An op is about to use live tensors: ranges that it writes are no longer read mostly, host-resident ranges that it
- * uses as a whole become migratable again, unless it `streams` (um_cost_streams). Op path, except the first time. */
+ * uses as a whole become migratable again after earlier ops, unless it `streams` (um_cost_streams). Op path, except the
+ * first time. */
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n, int streams);
 
 /* Advises whole blocks to stay on the host, where ops access them, until an op uses them as a whole, or a plan begins

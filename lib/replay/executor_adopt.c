@@ -290,6 +290,8 @@ static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, 
 	}
 	if (runs.n)
 		qsort(runs.at, runs.n, sizeof *runs.at, cmp_addr);
+	if (!err && um_advice_state_differs(&ex->read_mostly, runs.at, runs.n))
+		um_executor_await_ops(ex, um_executor_streams(ex)); /* they may read what ends, and write what begins */
 	if (!err)
 		err = um_advice_state_set(&ex->read_mostly, ex->gpu, runs.at, runs.n);
 	um_vec_fini(&runs);
@@ -402,4 +404,6 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	um_vec_fini(&dead.out);
 	um_vec_fini(&dead.stayed);
 	begin_counts(ex, ex->turn + 1);
+	if (um_advice_state_any_ended(&ex->host_resident))
+		um_executor_withdraw_ended(ex);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * executor_state.h - the executor, for the files that it consists of: executor_adopt.c begins plans, executor_issue.c
- * carries them out, executor_direct.c the requests of the horizon, executor_wait.c the waits of ops; executor_counts.c
- * has its counters
+ * carries them out, executor_direct.c the requests of the horizon, executor_wait.c the waits of ops, executor_advice.c
+ * the advice on memory; executor_counts.c has its counters
  */
 #ifndef UM_REPLAY_EXECUTOR_STATE_H
 #define UM_REPLAY_EXECUTOR_STATE_H
@@ -21,6 +21,7 @@ struct um_executor {
 	struct um_executor_host host;
 	struct um_lanes lanes;
 	struct um_advice_state read_mostly, host_resident;
+	struct um_lanes_marks due_after; /* the advice in `host_resident.due` is withdrawn after these */
 
 	const struct um_compiled_plan *program; /* NULL: none */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
@@ -127,6 +128,10 @@ static inline unsigned um_executor_users(const struct um_executor *ex, struct um
 	return streams & ex->host.users(ex->host.user, r.addr, r.bytes);
 }
 
+/* The ops that these streams, a bit each, have been given so far are complete, unless that takes too long. */
+void um_executor_await_ops(struct um_executor *ex, unsigned streams);
+/* Withdraws advice that has ended, as far as ops may not need it any more. Only while an op is announced. */
+void um_executor_withdraw_ended(struct um_executor *ex);
 /* Where the blocks of an action are now. */
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c);
 void um_executor_forget_targets(struct um_executor *ex);

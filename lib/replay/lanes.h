@@ -54,13 +54,18 @@
 #define UM_LANES_STUCK_MOST 3 /* time-outs after which ops do not wait for prefetches */
 #define UM_LANES_STUCK_OPS 256 /* ops without a wait after which one op waits again */
 
+/* Points that the program's streams have to reach. */
+struct um_lanes_marks {
+	uint32_t at[UM_LANES_STREAMS]; /* by stream of the program: serial of a mark */
+	uint32_t streams; /* a bit for each stream of the program that counts */
+};
+
 struct um_request {
 	uint64_t addr, bytes; /* no bytes: nothing to do */
 	uint64_t head; /* um_lanes_head */
 	uint32_t wait; /* in: number of outs that must be complete before it; else: number of ins */
 	uint32_t live; /* drop: discards content of a live tensor. Program's side only */
-	uint32_t mark[UM_LANES_STREAMS]; /* out, drop: by stream of the program: the mark after which it may start */
-	uint32_t streams; /* a bit for each stream of the program that it waits for */
+	struct um_lanes_marks after; /* out, drop: it may start after these */
 	uint32_t drops; /* in: number of drops that must be complete before it */
 	uint64_t unused; /* a request has a cache line */
 };
@@ -304,6 +309,13 @@ static inline int um_lanes_put_in(struct um_lanes *l, uint64_t head, uint64_t ad
 	return 0;
 }
 
+/* The latest marks on `streams`, a bit each. */
+static inline void um_lanes_latest_marks(const struct um_lanes *l, uint32_t streams, struct um_lanes_marks *m)
+{
+	memcpy(m->at, l->latest_mark, sizeof m->at);
+	m->streams = streams;
+}
+
 /* After the latest marks on `streams`, a bit each. */
 static inline int um_lanes_put_evict(struct um_lanes *l, enum um_evict_lane lane, uint64_t head, uint64_t addr,
 				     uint64_t bytes, uint32_t ins, uint32_t streams)
@@ -318,8 +330,7 @@ static inline int um_lanes_put_evict(struct um_lanes *l, enum um_evict_lane lane
 	r->bytes = bytes;
 	r->head = head;
 	r->wait = ins;
-	memcpy(r->mark, l->latest_mark, sizeof r->mark);
-	r->streams = streams;
+	um_lanes_latest_marks(l, streams, &r->after);
 	r->live = 0;
 	atomic_store_explicit(&to->head, k + 1, memory_order_release);
 	return 0;
@@ -398,13 +409,13 @@ static inline void um_lanes_gate(const struct um_lanes *l, struct um_lanes_need 
 	need->ins = 1;
 }
 
-/* Are all ops complete that the eviction comes after? */
-static inline int um_lanes_mark_reached(const struct um_lanes *l, const struct um_request *r)
+/* Are all ops complete that precede these marks? */
+static inline int um_lanes_marks_reached(const struct um_lanes *l, const struct um_lanes_marks *m)
 {
-	for (uint32_t rest = r->streams; rest; rest &= rest - 1) {
+	for (uint32_t rest = m->streams; rest; rest &= rest - 1) {
 		int i = __builtin_ctz(rest);
 
-		if (!um_lanes_reached(atomic_load_explicit(&l->reached[i], memory_order_acquire), r->mark[i]))
+		if (!um_lanes_reached(atomic_load_explicit(&l->reached[i], memory_order_acquire), m->at[i]))
 			return 0;
 	}
 	return 1;
@@ -412,6 +423,8 @@ static inline int um_lanes_mark_reached(const struct um_lanes *l, const struct u
 
 /* Is the request to be carried out? */
 int um_lanes_is_current(const struct um_lanes *l, const struct um_request *r);
+/* Have the streams passed these marks by now, although their workers may not know yet? */
+int um_lanes_marks_passed(struct um_lanes *l, const struct um_lanes_marks *m);
 /* May the worker's next request, number `k`, begin? */
 int um_lanes_in_is_due(const struct um_lanes_in *in, uint32_t k);
 int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k);
@@ -471,6 +484,8 @@ int um_lanes_is_drained(const struct um_lanes *l, const void *arg); /* for that:
 int um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
 /* No request is pending. */
 int um_lanes_drain(struct um_lanes *l);
+/* All ops that precede these marks are complete. Where such waits have failed repeatedly, it returns at once. */
+void um_lanes_await_marks(struct um_lanes *l, const struct um_lanes_marks *m);
 
 /* The access at hand uses [addr, end), of the CPU or as new memory: adds pending drops to what it needs. */
 void um_lanes_need_drop(struct um_lanes *l, struct um_lanes_need *need, uint64_t addr, uint64_t end);

@@ -57,3 +57,16 @@ int um_lanes_update_mark_limit(struct um_lanes *l, unsigned i)
 				   : n + 1;
 	return 0;
 }
+
+int um_lanes_marks_passed(struct um_lanes *l, const struct um_lanes_marks *m)
+{
+	for (uint32_t rest = m->streams; rest; rest &= rest - 1) {
+		unsigned i = (unsigned)__builtin_ctz(rest);
+
+		if (!um_lanes_reached(atomic_load_explicit(&l->reached[i], memory_order_acquire), m->at[i]) &&
+		    l->gpu->api->cudaEventQuery(l->gpu, l->mark[i].event[m->at[i] % UM_LANES_EVENTS]) ==
+			    UM_CUDA_NOT_READY)
+			return 0;
+	}
+	return 1;
+}

@@ -94,7 +94,7 @@ int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k)
 
 	return !um_lanes_reached(k, atomic_load_explicit(&o->evict->head, memory_order_acquire)) &&
 	       (!um_lanes_is_current(l, r) ||
-		(um_lanes_reached(um_lanes_in_done(l), r->wait) && um_lanes_mark_reached(l, r)));
+		(um_lanes_reached(um_lanes_in_done(l), r->wait) && um_lanes_marks_reached(l, &r->after)));
 }
 
 /* A worker that was woken has been started: its first mark is. */
@@ -160,7 +160,7 @@ static inline int has_new(const struct um_lanes *l, struct um_lanes_evict *e)
 	e->seen = head;
 	if (head - k > MANY)
 		return 1;
-	while (k != head && !um_lanes_mark_reached(l, &e->ring[SLOT(k)]))
+	while (k != head && !um_lanes_marks_reached(l, &e->ring[SLOT(k)].after))
 		k++;
 	return k != head;
 }

@@ -34,6 +34,12 @@ static int may_wait(struct um_lanes *l)
 	return 1;
 }
 
+static void stuck(struct um_lanes *l)
+{
+	atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->level, 1, memory_order_relaxed);
+}
+
 /* `late`: the op waits for ins. */
 static void wait_on_host(struct um_lanes *l, const struct um_lanes_need *n, int late)
 {
@@ -41,12 +47,10 @@ static void wait_on_host(struct um_lanes *l, const struct um_lanes_need *n, int 
 	uint32_t level = atomic_load_explicit(&l->level, memory_order_relaxed);
 
 	atomic_fetch_add_explicit(&l->gates_late, (uint64_t)late, memory_order_relaxed);
-	if (um_lanes_wait_ins(l, is_submitted, n, n->ins ? n->in : um_lanes_in_done(l))) {
-		atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&l->level, 1, memory_order_relaxed);
-	} else if (level && level < UM_LANES_STUCK_MOST) {
+	if (um_lanes_wait_ins(l, is_submitted, n, n->ins ? n->in : um_lanes_in_done(l)))
+		stuck(l);
+	else if (level && level < UM_LANES_STUCK_MOST)
 		atomic_store_explicit(&l->level, level - 1, memory_order_relaxed);
-	}
 	atomic_fetch_add_explicit(&l->host_wait_ns, um_lanes_now(l) - begin, memory_order_relaxed);
 }
 
@@ -161,4 +165,16 @@ int um_lanes_drain(struct um_lanes *l)
 {
 	um_lanes_poke(l);
 	return um_lanes_wait(l, um_lanes_is_drained, NULL);
+}
+
+static int marks_reached(const struct um_lanes *l, const void *marks)
+{
+	return um_lanes_marks_reached(l, marks);
+}
+
+void um_lanes_await_marks(struct um_lanes *l, const struct um_lanes_marks *m)
+{
+	um_lanes_poke(l);
+	if (um_lanes_gates(l) && um_lanes_wait(l, marks_reached, m))
+		stuck(l);
 }

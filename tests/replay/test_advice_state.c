@@ -130,6 +130,38 @@ static void far_runs(void)
 	um_advice_state_fini(&m);
 }
 
+/* Advice that has ended, but is still to be withdrawn. */
+static void ended_runs(void)
+{
+	const struct um_gpu_api api = {.cudaMemAdvise = advise};
+	struct um_gpu gpu = {.api = &api};
+	const struct um_compiled_plan_run one = {4 * MIB2, 4 * MIB2};
+	struct um_advice_state m = {.host_resident = 1};
+
+	called.code = 0;
+	um_advice_state_set(&m, &gpu, &one, 1);
+	called.n = 0;
+	um_advice_state_end(&m, &gpu, 5 * MIB2 + 8, 2 * MIB2 - 8);
+	ok(was_called(0, 0, 0, 0), "ended: advice that ends is not withdrawn at once");
+	ok(!um_advice_state_touches(&m, 5 * MIB2, 2 * MIB2) && um_advice_state_has(&m, 7 * MIB2, MIB2),
+	   "ended: exactly these blocks are not advised any more");
+	um_advice_state_withdraw(&m, &gpu);
+	ok(was_called(0, 0, 0, 0), "ended: the first withdrawal only makes it due");
+	is_int(um_advice_state_add(&m, &gpu, 5 * MIB2, MIB2), 0, "ended: a block is advised again");
+	called.n = 0;
+	um_advice_state_withdraw(&m, &gpu);
+	ok(was_called(3, UM_ADV_UNSET_PREFERRED, 6, 1), "ended: the second withdrawal is of the other block only");
+	um_advice_state_set(&m, &gpu, NULL, 0);
+	ok(was_called(0, 0, 0, 0), "ended: without a plan all advice ends, and is not withdrawn at once");
+	um_advice_state_clear(&m, &gpu, 4 * MIB2, 2 * MIB2);
+	ok(was_called(6, UM_ADV_UNSET_PREFERRED, 5, 1), "ended: clearing a range withdraws its ended advice at once");
+	um_advice_state_withdraw(&m, &gpu);
+	um_advice_state_withdraw(&m, &gpu);
+	ok(was_called(3, UM_ADV_UNSET_PREFERRED, 7, 1) && !um_advice_state_any_ended(&m),
+	   "ended: the rest is withdrawn");
+	um_advice_state_fini(&m);
+}
+
 /* --- program ----------------------------------------------------------------------------------------------------- */
 
 /* Blocks: how many go in one action is the lanes' affair. */
@@ -423,15 +455,60 @@ static void all_through(int own)
 	umadv_close(adv);
 }
 
+#define AHEAD 100 /* ops */
+
+/* A program that is far ahead of the device uses a table as a whole, or gives its place to another one. */
+static void ends_ahead(int reborn)
+{
+	struct um_tally t;
+	struct umadv_use use = {0};
+	void *table, *other;
+
+	start(1);
+	if (umadv_alloc(adv, &table, 96 * MIB, "table", UMADV_PARAM))
+		tap_bail("no table");
+	um_sim_host_touch(gpu, table, 96 * MIB, UM_WRITE);
+	use = UMADV_LOOKUP(table, MIB);
+	for (int k = 0; k < 6; k++) {
+		um_sim_sync(gpu);
+		umadv_iter(adv, NULL);
+		for (int i = 0; i < 4; i++) {
+			launch("look up", &use, 1);
+			op("layer", weight[i], UM_UPDATE, i);
+		}
+	}
+	um_sim_sync(gpu);
+	um_sim_tally(gpu, &before);
+	umadv_iter(adv, NULL);
+	for (int i = 0; i < AHEAD; i++)
+		launch("look up", &use, 1);
+	if (reborn) {
+		umadv_free(adv, table);
+		if (umadv_alloc(adv, &other, 96 * MIB, "other", UMADV_PARAM) || other != table)
+			tap_bail("no other table");
+	} else {
+		use.touched = 0;
+		launch("all of it", &use, 1);
+	}
+	um_sim_sync(gpu);
+	um_sim_tally(gpu, &t);
+	ok(t.remote_bytes - before.remote_bytes >= AHEAD * MIB, "earlier look-ups read over the link until %s",
+	   reborn ? "another tensor takes the table's place" : "an op uses all of the table");
+	umadv_close(adv);
+}
+
 int main(void)
 {
 	runs();
 	noted_runs();
 	far_runs();
+	ended_runs();
 	far_program();
 	program(UM_READ, 3, 3, 3, "both read");
 	program(UM_UPDATE, 2, 4, 2, "the other one written");
 	inference();
+	ends_ahead(0);
+	ends_ahead(1);
 	look_ups();
 	all_through(0);
 	all_through(1);
