@@ -69,7 +69,7 @@ struct um_horizon_table {
 	uint64_t blocks; /* that page faults may have made resident, */
 	uint64_t more; /* and that those of one more op may make resident */
 	uint32_t look_ups; /* so far */
-	int settled; /* it is advised to stay on the host, or never will be */
+	int settled; /* it is advised to stay on the host, or that would not help */
 };
 
 #define UM_HORIZON_PAGED 16

@@ -3,8 +3,9 @@
  * horizon_look_up.c - what stays on the host: tables, of which ops touch a little, and parts of ops above the budget
  *
  * Page faults serve the look-ups in a range as long as they touch so little that a prefetch of all of it takes longer.
- * A range in which ops look up again and again, and which they never use as a whole, is advised to stay on the host
- * where not all live bytes fit: ops access it there over the link, and its room is for others.
+ * A range in which ops look up again and again is advised to stay on the host where not all live bytes fit: ops access
+ * it there over the link, and its room is for others. An op that uses it as a whole ends the advice; the next look-up
+ * renews it.
  *
  * An op above the budget, of those that access each byte about once, moves most of its data by page faults. So what it
  * uses beyond the budget stays on the host, too, as in a plan (plan/spill.h).
@@ -18,6 +19,7 @@
 #define LOOK_UP 8 /* an op that touches less than this share of a range looks up in it: by the link that is faster */
 #define LOOK_UPS 3 /* in a row, after which the range is advised to stay on the host */
 #define MOST_ADVISED 256 /* calls: each waits for the requests in progress */
+#define ADVISED_OPS 64 /* ops after which one more call is allowed */
 
 static void count_reserve(struct um_horizon *h)
 {
@@ -55,7 +57,7 @@ static void advise(struct um_horizon *h, struct um_horizon_table *t)
 	uint64_t lo = um_block_of(t->addr + UM_BLOCK_BYTES - 1), hi = um_block_of(t->addr + t->bytes);
 
 	t->settled = 1;
-	if (lo >= hi || !h->host.remote || h->n_advised >= MOST_ADVISED ||
+	if (lo >= hi || !h->host.remote || h->n_advised >= MOST_ADVISED + um_horizon_current(h) / ADVISED_OPS ||
 	    um_live_curve_at(&h->host.predictor->live, um_horizon_current(h)) <= h->host.capacity * UM_BLOCK_BYTES)
 		return;
 	h->n_advised++;
@@ -70,7 +72,7 @@ void um_horizon_note_look_up(struct um_horizon *h, const struct um_use *u)
 	if (u->touched >= u->bytes / LOOK_UP) {
 		for (uint32_t i = 0; u->touched >= u->bytes && i < h->n_tables; i++)
 			if (h->tables[i].addr < addr + u->bytes && h->tables[i].addr + h->tables[i].bytes > addr)
-				h->tables[i].settled = 1; /* used as a whole, too */
+				h->tables[i].settled = 0; /* its advice ends, until the next look-up */
 		return;
 	}
 	t = find(h, addr, u->bytes);

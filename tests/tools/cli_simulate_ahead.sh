@@ -6,8 +6,8 @@
 . "${top_srcdir:=.}/tests/tap.sh"
 
 # $1: the program. `tables`: look-ups in tables that stay on the host, 14 iterations of them; then an operation
-# multiplies each table as a whole. `weights`: 8 iterations train a third of the weights, the next 12 only read all of
-# them, and so on.
+# multiplies each table as a whole. `alternate`: the same, but from the sixth iteration on one table is multiplied in
+# each. `weights`: 8 iterations train a third of the weights, the next 12 only read all of them, and so on.
 trace() {
 	awk -v program="$1" '
 	function out(line) { print "{\"ev\":" line "}" }
@@ -16,10 +16,12 @@ trace() {
 	}
 	function alloc(mib) { out("\"alloc\",\"t\":" n ",\"bytes\":" mib * 1048576); return n++ }
 	function tables(i) {
+		touched = (i + 1) * (program == "tables" ? 196608 : 98304)
 		for (k = 0; k < 12; k++)
-			op("look_up", t[k], x, 1.5, ",\"touched\":{\"" t[k] "\":" 196608 * (i + 1) "}")
-		for (k = 0; i == 14 && k < 12; k++)
-			op("multiply", t[k], x, 25, ",\"flops\":4000000000")
+			op("look_up", t[k], x, 1.5, ",\"touched\":{\"" t[k] "\":" touched "}")
+		for (k = 0; k < 12; k++)
+			if (program == "tables" ? i == 14 : i > 5 && i % 12 == k)
+				op("multiply", t[k], x, 25, ",\"flops\":4000000000")
 	}
 	function weights(i) {
 		train = i % 20 < 8
@@ -34,17 +36,17 @@ trace() {
 	BEGIN {
 		n = 0
 		print "{\"umtrace\":1,\"source\":\"by hand\",\"workload\":\"" program "\"}"
-		for (k = 0; k < (program == "tables" ? 12 : 30); k++) {
-			t[k] = alloc(program == "tables" ? 24 : 20)
+		for (k = 0; k < (program == "weights" ? 30 : 12); k++) {
+			t[k] = alloc(program == "weights" ? 20 : 24)
 			op("load", "", t[k], 24)
 		}
 		x = alloc(1)
 		for (i = 0; i < 24; i++) {
 			out("\"iter\",\"n\":" i)
-			if (program == "tables")
-				tables(i)
-			else
+			if (program == "weights")
 				weights(i)
+			else
+				tables(i)
 		}
 	}'
 }
@@ -60,6 +62,11 @@ for case in 'h100 1.5' 'a100 1.5' 'h100 2'; do
 	# shellcheck disable=SC2086
 	is "$(faults tables $case 3 13)" '24 0' \
 		"$case: look-ups cause no fault although the table is used as a whole soon after"
+done
+for case in 'h100 1.5' 'a100 1.5'; do
+	# shellcheck disable=SC2086
+	is "$(faults alternate $case 8 23)" '24 0' \
+		"$case: after its use as a whole a table is looked up without a fault"
 done
 is "$(faults weights h100 1.3 20 23)" '24 0' "updates cause no fault although the plan of what follows only reads"
 tap_done
