@@ -93,8 +93,8 @@ static void by_staying(struct um_successors *r, const struct um_iteration *it, u
 }
 
 /* Older tensors that the previous iteration, which did the same, did not use. In the next one such a tensor stays, or
- * has another role, as the latest of several does. Where there are several with many bytes, the program chooses its tensors
- * (expert weights, one of several models): then a plan that evicts each of them is worse than none. */
+ * has another role, as the latest of several does. Where there are several with many bytes, the program chooses its
+ * tensors (expert weights, one of several models): then a plan that evicts each of them is worse than none. */
 static void find_supplied(struct um_successors *r, const struct um_iteration *it,
 			  const struct um_previous_iteration *past)
 {

@@ -67,8 +67,8 @@ window() {
 		}
 	}'
 }
-# Time of lookahead from the ninth iteration on, in per cent of the faster one of on-demand and prefetch-on-use; its page
-# faults.
+# Time of lookahead from the ninth iteration on, in per cent of the faster one of on-demand and prefetch-on-use; its
+# page faults.
 later() { # PROFILE X
 	"$UMADVISE" simulate "$tmp/t.umtrace" --profile "$1" --oversubscribe "$2" --iterations 24 --per-iteration \
 		--strategy on-demand,prefetch-on-use,lookahead -f csv 2>/dev/null |
