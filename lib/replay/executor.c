@@ -118,6 +118,14 @@ void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 	um_block_limit_remove(&ex->lanes.limit, addr, bytes);
 }
 
+void um_executor_forget_within(struct um_executor *ex, uint64_t addr, uint64_t bytes)
+{
+	uint64_t lo = um_block_of(addr + UM_BLOCK_BYTES - 1), hi = um_block_of(addr + bytes);
+
+	if (lo < hi)
+		um_executor_forget(ex, lo, hi - lo);
+}
+
 void um_executor_cancel(struct um_executor *ex)
 {
 	um_lanes_drop(&ex->lanes);

@@ -215,6 +215,8 @@ void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* The memory was freed. */
 void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes);
+/* The CPU uses the range: blocks within it leave the device. */
+void um_executor_forget_within(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* From now on `listener` (copied) receives the hints issued to the driver: `report` is called by
  * um_executor_report_hints, at the end of the executor, or when very many are pending. Call it before the first plan.

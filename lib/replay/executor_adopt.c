@@ -310,6 +310,8 @@ static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, 
 	if (um_lanes_drain(&ex->lanes)) /* an eviction of what is read mostly would leave a copy on the device */
 		return -EAGAIN;
 	err = set_mostly(ex, p, used, n_used);
+	for (size_t i = 0; i < ex->read_mostly.ended.n; i++)
+		um_executor_forget(ex, ex->read_mostly.ended.at[i].addr, ex->read_mostly.ended.at[i].bytes);
 	if (!err)
 		err = um_advice_state_set(&ex->host_resident, ex->gpu, p->host_resident.at, p->host_resident.n);
 	return err ? err : ex->host_resident.runs.n < p->host_resident.n ? -ENOTSUP : 0;

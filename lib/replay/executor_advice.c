@@ -55,11 +55,16 @@ static int end_discards(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 	return um_lanes_claim(&ex->lanes, first, end) ? -EBUSY : 0;
 }
 
-/* 0 or -EBUSY. */
+/* What is read mostly has its copy on the device dropped. 0 or -EBUSY. */
 static int withdraw_read_mostly(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
+	uint64_t end = um_block_of(addr + bytes + UM_BLOCK_BYTES - 1);
+
 	if (end_discards(ex, addr, bytes))
 		return -EBUSY;
+	for (uint64_t a = um_block_of(addr); a < end; a += UM_BLOCK_BYTES)
+		if (um_advice_state_touches(&ex->read_mostly, a, UM_BLOCK_BYTES))
+			um_executor_forget(ex, a, UM_BLOCK_BYTES);
 	um_advice_state_clear(&ex->read_mostly, ex->gpu, addr, bytes);
 	return 0;
 }

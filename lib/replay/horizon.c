@@ -100,11 +100,6 @@ void um_horizon_recall(struct um_horizon *h)
 
 /* --- the op at hand ----------------------------------------------------------------------------------------------- */
 
-static int is_ours(const struct um_use *u)
-{
-	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !um_range_is_sparse(u->touched, u->bytes);
-}
-
 /* Its blocks are not evicted for one another. */
 static void pin(struct um_horizon *h, const struct um_use *u)
 {
@@ -143,6 +138,15 @@ static int forget_content(struct um_horizon *h, const struct um_use *u, uint64_t
 	return err < 0 ? err : 0;
 }
 
+/* Prefetches the missing part of a resident block into the room that the block has. 0 or -EAGAIN. */
+static int mend(struct um_horizon *h, struct um_horizon_block *b)
+{
+	struct um_horizon_run r = {.addr = b->addr, .op = um_horizon_current(h), .n = 1, .block = {b}};
+
+	b->torn = 0;
+	return um_horizon_request(h, &r);
+}
+
 /* Requests the missing ones of the blocks that `bytes` from its beginning lie in. What finds no room is left to page
  * faults. 0 or -EAGAIN. */
 static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
@@ -153,7 +157,13 @@ static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 	int err = 0;
 
 	for (uint64_t a = um_block_of(begin); a < begin + bytes && !err; a += UM_BLOCK_BYTES) {
-		if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)) || um_horizon_stays(h, a))
+		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+		if (um_horizon_block_resident(b)) {
+			err = b->torn ? mend(h, b) : 0;
+			continue;
+		}
+		if (um_horizon_stays(h, a))
 			continue;
 		um_horizon_judge(h, a);
 		err = forget_content(h, u, a, &marked);
@@ -168,7 +178,7 @@ static uint64_t bytes_of(const struct um_horizon *h, const struct um_use *u)
 {
 	uint64_t begin = u->tensor->addr + u->off, bytes = u->bytes;
 
-	if (!is_ours(u))
+	if (!um_horizon_is_ours(u))
 		return 0;
 	for (uint64_t a = um_block_of(begin); um_executor_any_host_resident(h->host.executor) && a < begin + u->bytes;
 	     a += UM_BLOCK_BYTES)
@@ -246,8 +256,8 @@ static int page_again(struct um_horizon *h, const struct um_use *uses, uint32_t 
 	for (uint32_t k = 0; k < n; k++) {
 		uint64_t lo = uses[k].tensor->addr + uses[k].off, hi = lo + uses[k].bytes;
 
-		bytes += is_ours(&uses[k]) ? uses[k].bytes : 0;
-		for (uint32_t i = 0; is_ours(&uses[k]) && i < h->n_paged; i++) {
+		bytes += um_horizon_is_ours(&uses[k]) ? uses[k].bytes : 0;
+		for (uint32_t i = 0; um_horizon_is_ours(&uses[k]) && i < h->n_paged; i++) {
 			const struct um_horizon_paged *p = &h->paged[i];
 			uint64_t from = lo > p->addr ? lo : p->addr, to = p->addr + p->bytes;
 
@@ -259,7 +269,7 @@ static int page_again(struct um_horizon *h, const struct um_use *uses, uint32_t 
 	h->paged_op = op;
 	h->n_paged = 0;
 	for (uint32_t k = 0; k < n && h->n_paged < UM_HORIZON_PAGED; k++)
-		if (is_ours(&uses[k]))
+		if (um_horizon_is_ours(&uses[k]))
 			h->paged[h->n_paged++] =
 				(struct um_horizon_paged){uses[k].tensor->addr + uses[k].off, uses[k].bytes};
 	return same > bytes / 2;
@@ -278,7 +288,7 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 		if (!(uses[k].tensor->flags & UM_TENSOR_UNMANAGED))
 			um_horizon_note_look_up(h, &uses[k]);
 		bytes += bytes_of(h, &uses[k]);
-		if (is_ours(&uses[k]))
+		if (um_horizon_is_ours(&uses[k]))
 			pin(h, &uses[k]);
 	}
 	if (streams)
@@ -287,12 +297,12 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	if (share < 1 && page_again(h, uses, n))
 		share = 0;
 	for (uint32_t k = 0; k < n && !err; k++)
-		if (is_ours(&uses[k]))
+		if (um_horizon_is_ours(&uses[k]))
 			err = demand(h, &uses[k], um_paged_part(uses[k].bytes, share));
 	if (err)
 		return err;
 	for (uint32_t k = 0; k < n; k++)
-		if (is_ours(&uses[k]))
+		if (um_horizon_is_ours(&uses[k]))
 			find_arrival(h, &uses[k], &last);
 	if (last.any)
 		um_executor_await(h->host.executor, last.in, stream);
@@ -352,9 +362,15 @@ void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_
 		uint64_t begin = u->tensor->addr + u->off;
 
 		um_horizon_count_use(u);
-		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES)
-			if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
+			struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+			if (!um_horizon_block_resident(b))
+				continue;
+			b->torn = a < begin || a + UM_BLOCK_BYTES > begin + u->bytes;
+			if (!b->torn)
 				um_horizon_gone(h, a);
+		}
 	}
 }
 

@@ -144,7 +144,7 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 /* Memory was freed. */
 void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 
-/* The CPU uses the ranges: their blocks leave the device. */
+/* The CPU uses the ranges: blocks within them leave the device, and parts of those at their ends. */
 void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_t n);
 
 /* An op is about to write these uses, so that um_executor_use ends their advice: what is read mostly has its copy on

@@ -36,6 +36,7 @@ struct um_horizon_block {
 	int early; /* it was prefetched for an op to come, and no op has used it since */
 	int overwritten; /* by op number `next`: its content will be discarded then */
 	int only_read; /* it lies in a tensor that ops only read */
+	int torn; /* the CPU has used a part of it, which left the device */
 	uint64_t last; /* of the latest op that used it */
 	uint64_t near; /* == window of the table: an op that was scanned uses it, and it is resident */
 	int64_t arrives; /* ns, estimated: end of its prefetch */

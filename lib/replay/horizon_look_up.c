@@ -113,20 +113,22 @@ static uint64_t end_of_run(const struct um_horizon *h, const struct um_use *u, u
 	return end;
 }
 
-/* The use whose tensor is used least often, of those with whole blocks that are not on the host. NULL: none. */
+/* The use whose tensor is touched least for its size, of those with whole blocks that are not on the host. NULL: none.
+ */
 static const struct um_use *find_seldom(const struct um_horizon *h, const struct um_use *uses, uint32_t n)
 {
 	const struct um_use *best = NULL;
-	uint64_t most = 0, lo;
+	double least = 0;
+	uint64_t lo;
 
 	for (const struct um_use *u = uses; u < uses + n; u++) {
-		uint64_t gap = um_predictor_gap(h->host.predictor, u->tensor);
+		double rate = um_predictor_touched(h->host.predictor, u->tensor) / (double)u->tensor->bytes;
 
 		if (u->tensor->flags & (UM_TENSOR_UNMANAGED | UM_TENSOR_TRANSIENT) || u->touched < u->bytes ||
-		    gap <= most || end_of_run(h, u, &lo) <= lo)
+		    (best && rate >= least) || end_of_run(h, u, &lo) <= lo)
 			continue;
 		best = u;
-		most = gap;
+		least = rate;
 	}
 	return best;
 }
@@ -145,25 +147,40 @@ static int move_to_host(struct um_horizon *h, uint64_t lo, uint64_t hi)
 	return um_executor_keep_on_host(h->host.executor, lo, hi - lo);
 }
 
+/* The blocks that the uses have to have on the device. One that ranges share counts for each of them. */
+static uint64_t count_blocks(const struct um_horizon *h, const struct um_use *uses, uint32_t n)
+{
+	uint64_t blocks = 0;
+
+	for (const struct um_use *u = uses; u < uses + n; u++) {
+		uint64_t begin = u->tensor->addr + u->off;
+
+		for (uint64_t a = um_block_of(begin); um_horizon_is_ours(u) && a < begin + u->bytes;
+		     a += UM_BLOCK_BYTES)
+			blocks += !um_horizon_stays(h, a);
+	}
+	return blocks;
+}
+
 uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint32_t n, uint64_t bytes)
 {
-	/* ranges may share their first and last blocks */
-	uint64_t most = um_horizon_capacity(h) * UM_BLOCK_BYTES, edges = 2ull * n * UM_BLOCK_BYTES;
-	uint64_t left = bytes, lo, hi;
+	uint64_t most = um_horizon_capacity(h), edges = 2ull * n, blocks, left, lo, hi;
 	const struct um_use *u;
 
-	most = most > edges ? most - edges : 0;
-	if (bytes <= most || !h->host.remote || h->n_large++ < LARGE_OPS)
+	if (bytes / UM_BLOCK_BYTES + edges <= most)
+		return 0;
+	left = blocks = count_blocks(h, uses, n);
+	if (blocks <= most || !h->host.remote || h->n_large++ < LARGE_OPS)
 		return 0;
 	while (left > most && h->n_advised < MOST_ADVISED && (u = find_seldom(h, uses, n))) {
-		uint64_t want = (left - most + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+		uint64_t want = (left - most) * UM_BLOCK_BYTES;
 
 		hi = end_of_run(h, u, &lo);
 		lo = hi - lo > want ? hi - want : lo;
 		h->n_advised++;
 		if (move_to_host(h, lo, hi))
 			break;
-		left -= hi - lo;
+		left -= (hi - lo) / UM_BLOCK_BYTES;
 	}
-	return bytes - left;
+	return (blocks - left) * UM_BLOCK_BYTES;
 }

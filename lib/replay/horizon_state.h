@@ -8,6 +8,7 @@
 
 #include "replay/block_lru.h"
 #include "replay/horizon.h"
+#include "replay/paged_op.h"
 
 _Static_assert(UM_HORIZON_UNKNOWN == UM_PREDICTOR_UNKNOWN, "the same");
 
@@ -37,6 +38,12 @@ static inline int um_horizon_stays(const struct um_horizon *h, uint64_t addr)
 	return um_executor_is_host_resident(h->host.executor, addr);
 }
 
+/* Is the range of this use prefetched as a whole? */
+static inline int um_horizon_is_ours(const struct um_use *u)
+{
+	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !um_range_is_sparse(u->touched, u->bytes);
+}
+
 #define UM_HORIZON_READS 4 /* in a row, after which a tensor may count as only read */
 
 /* Counts a use of its tensor. Is the tensor only read: at least UM_HORIZON_READS times in a row, and twice as often as
@@ -56,8 +63,8 @@ static inline int um_horizon_count_use(const struct um_use *u)
 
 /* An op, not a CPU's access, is about to use the range: it may be a table. */
 void um_horizon_note_look_up(struct um_horizon *h, const struct um_use *u);
-/* An op that streams uses `bytes` that have to be on the device. If they exceed the budget, a part of tensors that are
- * used seldom is advised to stay on the host. Returns its bytes. */
+/* An op that streams uses `bytes` that have to be on the device. If their blocks exceed the budget, a part of tensors
+ * that are used seldom is advised to stay on the host. Returns its bytes. */
 uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint32_t n, uint64_t bytes);
 /* The memory was freed. What is left to page faults stays: the next iteration probably bears such memory again. */
 void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t bytes);

@@ -148,8 +148,8 @@ void um_predictor_free(struct um_predictor *p, const struct um_tensor *t);
 
 /* What probably happens to a live tensor next. */
 struct um_predicted_next um_predictor_next(const struct um_predictor *p, const struct um_tensor *t);
-/* Mean number of ops between two uses of the tensor; 0: it was used once, or never. */
-uint64_t um_predictor_gap(const struct um_predictor *p, const struct um_tensor *t);
+/* Bytes of the tensor that ops have touched since the one that the latest op repeats: in one repetition. */
+double um_predictor_touched(const struct um_predictor *p, const struct um_tensor *t);
 /* What probably happens next to the part of a tensor that the latest op's use number k is of. */
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k);
 /* A predicted op, of this number, uses the tensor: if that is sooner than was known. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MOST_PARTS 64 /* of a tensor that are used one after the other */
+#define MOST_USES 256 /* of a tensor in one repetition that are counted */
 #define LATE_PASSES 2 /* each costs as much as one over the uses until the peak */
 #define REACH_OPS 1024 /* in which the reach decays to a third */
 
@@ -193,11 +194,20 @@ struct um_predicted_next um_predictor_next(const struct um_predictor *p, const s
 	return still(p, i == UM_PREDICTOR_NOBODY ? (struct um_predicted_next){0} : p->tensors.at[i].next);
 }
 
-uint64_t um_predictor_gap(const struct um_predictor *p, const struct um_tensor *t)
+double um_predictor_touched(const struct um_predictor *p, const struct um_tensor *t)
 {
+	uint64_t oldest = um_predictor_op_at(p, p->first)->first_use, at;
 	uint32_t i = um_predictor_entry(p, t);
+	double sum = 0;
 
-	return i == UM_PREDICTOR_NOBODY ? 0 : p->tensors.at[i].gap;
+	if (i == UM_PREDICTOR_NOBODY)
+		return 0;
+	at = p->tensors.at[i].last;
+	for (int n = 0; n < MOST_USES && at >= oldest && um_predictor_use_at(p, at)->op > p->match; n++) {
+		sum += (double)um_predictor_use_at(p, at)->touched;
+		at = um_predictor_use_at(p, at)->before;
+	}
+	return sum;
 }
 
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k)

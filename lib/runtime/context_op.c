@@ -297,8 +297,10 @@ static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct u
 		if (um_executor_op(ex, adv->replan.cursor.op - 1, 0, &adv->replan.cursor, NULL, 0))
 			um_context_leave(adv);
 	}
-	for (const struct um_use *u = o->uses; u < o->uses + o->n_uses; u++)
+	for (const struct um_use *u = o->uses; u < o->uses + o->n_uses; u++) {
 		um_executor_guard_cpu(ex, u->tensor->addr + u->off, u->tensor->addr + u->off + u->bytes);
+		um_executor_forget_within(ex, u->tensor->addr + u->off, u->bytes);
+	}
 }
 
 void um_context_announce(struct umadv *adv, const struct um_cost *cost)

@@ -386,6 +386,48 @@ static void on_host(void)
 	rig_close(&r);
 }
 
+/* The CPU used the end of a block, which keeps its memory on the device for the rest. */
+static void partly_on_host(void)
+{
+	struct um_use use = {.access = UM_READ, .off = 2 * BLOCK - 65536, .bytes = 65536, .touched = 65536};
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	born(&r, 0);
+	op(&r, "op", 1000, USED(0));
+	use.tensor = &r.tensor[0];
+	um_horizon_evicted(&r.horizon, &use, 1);
+	ok(is_resident(&r, 0), "a block of which the CPU used a part still takes room");
+	r.err |= um_sim_sync(r.gpu) |
+		 um_sim_host_touch(r.gpu, (void *)(uintptr_t)(r.tensor[0].addr + use.off), use.bytes, UM_READ);
+	op(&r, "op", 1000, USED(0));
+	is_u64(tally_of(&r).faults, 0, "the part is prefetched for the next op");
+	rig_close(&r);
+}
+
+/* Of a tensor, one block is read mostly and the other stays on the host. */
+static void advice_apart(void)
+{
+	struct um_use use = {.access = UM_UPDATE, .bytes = 2 * BLOCK, .touched = 2 * BLOCK};
+	struct um_executor_room room;
+	struct rig r;
+	uint64_t at;
+
+	rig_open(&r, 4, 4);
+	born(&r, 0);
+	at = r.tensor[0].addr;
+	use.tensor = &r.tensor[0];
+	op(&r, "op", 1000, USED(0));
+	r.err |= um_executor_away(r.ex, at, BLOCK, um_executor_in_queued(r.ex), 0, UM_AWAY_ONLY_READ, &room) |
+		 um_executor_keep_on_host(r.ex, at + BLOCK, BLOCK);
+	ok(um_executor_is_read_mostly(r.ex, at) && um_executor_is_host_resident(r.ex, at + BLOCK),
+	   "two blocks of a tensor have advice");
+	um_executor_use(r.ex, &use, 1, 1);
+	ok(!um_executor_is_read_mostly(r.ex, at), "what an op writes is not read mostly any more");
+	ok(um_executor_is_host_resident(r.ex, at + BLOCK), "what it writes over the link stays on the host");
+	rig_close(&r);
+}
+
 /* Eight tensors in turn, of which four fit, in ops that overwrite or update them. */
 static struct um_tally play_in_turn(int writes, uint64_t ns)
 {
@@ -799,6 +841,8 @@ int main(void)
 	dead_first();
 	last_use();
 	on_host();
+	partly_on_host();
+	advice_apart();
 	overwritten();
 	born_again();
 	overlap();

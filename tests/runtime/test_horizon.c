@@ -197,6 +197,34 @@ static void test_larger_op_again(void)
 	umadv_close(adv);
 }
 
+/* An op that accesses each byte once uses one tensor more than fit, and another op the first of them. */
+static void test_streaming_op(void)
+{
+	struct umadv_use uses[BUDGET / TENSOR + 1];
+	struct umadv_op_info info = {.struct_size = sizeof info, .uses = uses, .ns = 300000};
+	uint64_t on_host[TENSORS] = {0}, all = 0;
+
+	open_program("lookahead");
+	for (uint64_t i = 0; i < BUDGET / TENSOR + 1; i++)
+		uses[i] = UMADV_UPDATE(x[i]);
+	for (int n = 0; n < 10; n++) {
+		info.n_uses = n % 2 ? 4 : BUDGET / TENSOR + 1;
+		info.bytes = (double)(info.n_uses * TENSOR);
+		if (umadv_op_ex(adv, NULL, n % 2 ? "some" : "all", &info) ||
+		    um_sim_run(gpu, NULL, &(struct um_sim_kernel){.announced = api.announce != NULL, .ns = 300000}))
+			tap_bail("an op failed");
+	}
+	for (int i = 0; i < TENSORS; i++)
+		for (uint64_t off = 0; off < TENSOR; off += UM_BLOCK_BYTES) {
+			on_host[i] += (uint64_t)um_executor_is_host_resident(adv->replan.executor,
+									     (uint64_t)(uintptr_t)x[i] + off);
+			all += off + UM_BLOCK_BYTES == TENSOR ? on_host[i] : 0;
+		}
+	is_u64(all, TENSOR / UM_BLOCK_BYTES, "of an op that streams, the blocks that do not fit stay on the host");
+	is_u64(on_host[4], all, "they are of a tensor that ops touch least");
+	umadv_close(adv);
+}
+
 static char *born(uint64_t bytes)
 {
 	void *t;
@@ -361,6 +389,7 @@ int main(void)
 	test_many_streams();
 	test_larger_op();
 	test_larger_op_again();
+	test_streaming_op();
 	test_birth_where_resident();
 	test_disowned();
 	test_numbers_wrap_around();

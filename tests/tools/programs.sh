@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # bench/programs.py: programs of many kinds, and that lookahead is not behind the better of the driver alone and
-# prefetch-on-use in any of them, from the third iteration on.
+# prefetch-on-use in any of them, from the third iteration on, nor leaves to page faults what hints can prefetch.
 . "${top_srcdir:=.}/tests/tap.sh"
 
 command -v python3 >/dev/null || skip_all "no python3"
@@ -47,4 +47,15 @@ ok "one op of five above the budget is far ahead" at_most 50 huge v100 2
 ok "a solver with ops above the budget and rejected steps is far ahead" at_most 50 ode v100 2
 ok "that solver without marks is far ahead" at_most 50 ode v100 2 --unmarked
 ok "a multigrid cycle with an odd one every eighth is far ahead" at_most 50 multigrid h100 1.5
+
+# KIND PROFILE RATIO: prints the page faults from the third iteration on
+faults() {
+	programs "$1" >"$tmp/$1.umtrace" &&
+		"$UMADVISE" simulate "$tmp/$1.umtrace" --profile "$2" --oversubscribe "$3" --iterations 24 \
+			--per-iteration -f csv --strategy lookahead | awk -F, '$6 >= 2 { n += $8 } END { print n }'
+}
+is "$(faults diffusion h100 1.3)" 0 "requests of several sizes, whose results the CPU reads, cause no faults"
+is "$(faults multigrid a100 1.5)" 0 "ops above the budget cause no faults as a plan begins after an odd iteration"
+is "$(faults speculative v100 1.3)" 0 "a plan that begins leaves earlier ops the copies of what was read mostly"
+is "$(faults md a100 1.5)" 0 "odd iterations and reads of the CPU among those of a plan cause no faults"
 tap_done
