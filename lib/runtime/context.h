@@ -243,6 +243,10 @@ void um_context_quiesce(struct umadv *adv);
 
 /* --- among the files of the context ------------------------------------------------------------------------------- */
 
+/* The access of the CPU, which is not the schedule's next op, takes its tensors beside the plan. 1: that is all; 0: it
+ * is to be processed like any op. */
+int um_context_host_beside(struct umadv *adv, const struct umadv_op_info *info);
+
 /* Allocates a workspace: in `slot` of the schedule that is followed, UM_NO_SLOT: anywhere. `*out`: the tensor. 0 or
  * -ENOMEM. */
 int um_context_alloc_workspace(struct umadv *adv, uint64_t bytes, uint32_t slot, struct um_tensor **out);

@@ -372,9 +372,9 @@ static int is_plain(const struct umadv *adv)
 	const struct um_replan *r = &adv->replan;
 
 	return r->executor && r->cursor.on && adv->op.beside_plan && um_executor_active(r->executor) &&
-	       !um_follow_waits(r->state) && !r->begins && !r->misplaced && !um_op_timer_listens(&r->times.timer) &&
-	       !r->clock.due && !adv->iterations.finder.on && !adv->device.gpu->api->announce &&
-	       !um_sinks_listened(&adv->sinks);
+	       !um_follow_waits(r->state) && !r->begins && !r->misplaced && !r->taken &&
+	       !um_op_timer_listens(&r->times.timer) && !r->clock.due && !adv->iterations.finder.on &&
+	       !adv->device.gpu->api->announce && !um_sinks_listened(&adv->sinks);
 }
 
 /* The executor has left its plan, or leaves it with this op. */
@@ -585,7 +585,9 @@ int um_context_host(struct umadv *adv, const char *name, const struct umadv_use 
 	begin_op(&adv->op, NULL, name ? name : "host");
 	known = um_op_state_expected(&adv->op, &adv->tensors.registry, &adv->replan.cursor, UM_STREAM_CPU, &info);
 	adv->op.cpu = 1;
-	err = op_in_full(adv, NULL, (unsigned)UM_STREAM_CPU, &info, known);
+	err = !known && um_context_host_beside(adv, &info)
+		      ? 0
+		      : op_in_full(adv, NULL, (unsigned)UM_STREAM_CPU, &info, known);
 	adv->op.cpu = 0;
 	return err;
 }

@@ -147,7 +147,7 @@ static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor *
 		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes,
 				   &(struct um_arena_pool_use){adv->iterations.op_serial, 0, UM_ARENA_POOL_ANY});
 	else
-		(*out)->misplaced = adv->replan.misplaced != misplaced;
+		(*out)->absent = adv->replan.misplaced != misplaced;
 	return err;
 }
 

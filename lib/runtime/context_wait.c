@@ -10,20 +10,20 @@ enum um_op_prefetches um_context_find_prefetches(const struct umadv *adv)
 
 	if (adv->replan.begins && adv->replan.cursor.n_rebound)
 		return UM_OP_PREFETCHES_ALL;
-	for (uint32_t i = 0; adv->replan.misplaced && i < o->n_uses; i++)
-		if (o->uses[i].tensor->misplaced)
-			return UM_OP_PREFETCHES_MISPLACED;
+	for (uint32_t i = 0; (adv->replan.misplaced || adv->replan.taken) && i < o->n_uses; i++)
+		if (o->uses[i].tensor->absent)
+			return UM_OP_PREFETCHES_ABSENT;
 	return UM_OP_PREFETCHES_NONE;
 }
 
-/* A plan knows nothing of the blocks there. */
-static void prefetch_misplaced(struct umadv *adv, um_stream stream)
+static void prefetch_absent(struct umadv *adv, um_stream stream)
 {
-	for (const struct um_use *u = adv->op.uses; u < adv->op.uses + adv->op.n_uses; u++)
-		if (u->tensor->misplaced) {
-			u->tensor->misplaced = 0;
-			um_on_use_op(&adv->on_use, stream, u, 1);
-		}
+	for (const struct um_use *u = adv->op.uses; u < adv->op.uses + adv->op.n_uses; u++) {
+		if (!u->tensor->absent)
+			continue;
+		u->tensor->absent = 0;
+		um_context_issue_hint(adv, UM_ACTION_PREFETCH, u->tensor->addr, u->tensor->bytes, stream);
+	}
 }
 
 /* What comes before the launch on the op's stream, after all that the stream waits for. `last`: no op was announced
@@ -32,8 +32,8 @@ static void begin(struct umadv *adv, um_stream stream, const struct um_op_wait *
 {
 	if (w->prefetches == UM_OP_PREFETCHES_ALL && last && adv->on_use.give)
 		um_on_use_op(&adv->on_use, stream, adv->op.uses, adv->op.n_uses);
-	else if (w->prefetches && last && adv->on_use.give)
-		prefetch_misplaced(adv, stream);
+	else if (w->prefetches == UM_OP_PREFETCHES_ABSENT && last)
+		prefetch_absent(adv, stream);
 	if (w->timed >= 0)
 		um_op_timer_start_op(&adv->replan.times.timer, stream, (uint32_t)w->timed);
 }

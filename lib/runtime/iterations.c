@@ -133,7 +133,7 @@ void um_iterations_replace(struct um_iterations *it, struct um_iteration *last)
 
 void um_iterations_begin(struct um_iterations *it)
 {
-	it->ops = 0;
+	it->ops = it->beside = 0;
 	it->n++;
 }
 

@@ -36,7 +36,10 @@ struct um_iterations {
 	uint64_t nvtx_marks; /* number of the last NVTX range that was taken as a mark or ignored */
 	int by_program; /* it marks by umadv_iter: NVTX ranges are no marks */
 	uint64_t op_serial; /* ops announced so far */
-	uint32_t ops; /* ops announced in the recorded iteration */
+	uint32_t ops; /* ops announced in the recorded iteration, */
+	uint32_t beside; /* and accesses of the CPU in it that are not recorded: context_host.c */
+	uint64_t beside_at; /* the latest iteration with an access of the CPU that the plan did not have */
+	int is_beside; /* and that is not recorded */
 	int hinted; /* hints were issued in this iteration */
 	uint64_t n_hinted, first_hinted; /* iterations with hints; the first of them, UINT64_MAX: none */
 };
@@ -64,7 +67,7 @@ static inline int um_iterations_keep_closure(struct um_iterations *it, const str
  * promised anything: 0, as if it had begun with the program. */
 static inline uint64_t um_iterations_before(const struct um_iterations *it)
 {
-	return it->finder.on ? 0 : it->op_serial - it->ops;
+	return it->finder.on ? 0 : it->op_serial - it->ops - it->beside;
 }
 
 /* The program marks iterations: ends the search. */

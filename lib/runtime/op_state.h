@@ -34,7 +34,7 @@ struct um_known_uses {
 
 enum um_op_prefetches {
 	UM_OP_PREFETCHES_NONE,
-	UM_OP_PREFETCHES_MISPLACED, /* of misplaced tensors */
+	UM_OP_PREFETCHES_ABSENT, /* tensors that are absent */
 	UM_OP_PREFETCHES_ALL
 };
 

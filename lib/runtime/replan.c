@@ -395,13 +395,16 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 		count_ended(r);
 	event = suspend(r, um_replan_settle(r, event, last, &l));
 	other = apply(r, event);
-	um_replan_time_iteration(r, ran, n, &mark);
+	mark.settled &= !r->taken;
+	um_replan_time_iteration(r, ran && !r->taken, n, &mark);
 	return other;
 }
 
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	int other = end_iteration(r, last, number);
+
+	r->taken -= r->taken > 0;
 
 	/* tensors of other sizes would find no free memory between the claimed places, and take more */
 	if (r->fitted)

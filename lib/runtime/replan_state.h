@@ -40,6 +40,7 @@ struct um_replan {
 	uint32_t left; /* iterations in a row that left this plan */
 	int stalled; /* an op of this iteration waited in vain for work before it */
 	uint32_t stalls; /* iterations in a row of which that is so */
+	unsigned taken; /* this iteration and the next ones whose ops may use what the CPU took beside the plan */
 	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
 	int predicts; /* ops are predicted where no plan is followed: one need not begin at once */
 	int taught; /* this iteration and the previous one, if alike, are most of what the program has done */
