@@ -178,6 +178,8 @@ int um_executor_overwrite(struct um_executor *ex, uint64_t addr, uint64_t bytes,
  * prefetches with this one. 0 or -EAGAIN. */
 int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
 		      const struct um_executor_room *room, uint32_t *in);
+/* Ops so far that were held back, as their prefetches could not be submitted in time. */
+uint64_t um_executor_held(const struct um_executor *ex);
 /* The op at hand, on the program's stream of this number, waits until `in` prefetches have arrived. */
 void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream);
 /* What was requested and has not begun is dropped. */

@@ -41,6 +41,15 @@ static int becomes_read_mostly(struct um_executor *ex, const struct um_executor_
 	       !um_advice_state_note(&ex->read_mostly, r->addr, r->bytes);
 }
 
+/* What a prefetch into the memory of this lane's latest eviction waits for. */
+static struct um_executor_room room_of_latest(const struct um_executor *ex, enum um_evict_lane lane)
+{
+	struct um_executor_room room = um_executor_room_done(ex);
+
+	*(lane == UM_LANE_OUT ? &room.outs : &room.drops) = um_lanes_evict_queued(&ex->lanes, lane);
+	return room;
+}
+
 int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams,
 		     unsigned what, struct um_executor_room *room)
 {
@@ -63,7 +72,7 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
 	else
 		err = um_lanes_evict(&ex->lanes, clean ? UM_LANE_DROP : UM_LANE_OUT, kind, r.addr, r.bytes, in,
 				     streams);
-	*room = um_executor_room_now(ex);
+	*room = room_of_latest(ex, dead || clean ? UM_LANE_DROP : UM_LANE_OUT);
 	ex->unpoked = 1;
 	return err;
 }
@@ -82,6 +91,7 @@ int um_executor_evict_all(struct um_executor *ex, const struct um_executor_range
 			err = um_executor_away(ex, r[i].addr + off, left < EVICT_AT_ONCE ? left : EVICT_AT_ONCE,
 					       um_executor_in_queued(ex), streams, 0, room);
 		}
+	*room = um_executor_room_now(ex);
 	um_executor_poke(ex);
 	return err;
 }
@@ -119,6 +129,11 @@ int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int
 	*in = um_lanes_in_queued(l);
 	ex->unpoked = 1;
 	return 0;
+}
+
+uint64_t um_executor_held(const struct um_executor *ex)
+{
+	return atomic_load_explicit(&ex->lanes.gates_late, memory_order_relaxed);
 }
 
 void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream)

@@ -21,12 +21,13 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 	h->credit = CREDIT_MOST;
 	h->trust = UM_HORIZON_TRUST;
 	h->lead = (int64_t)host->capacity * LEAD_BEGIN / 10;
-	h->freed = calloc(host->capacity + 1, sizeof *h->freed);
+	h->copied.at = calloc(host->capacity + 1, sizeof *h->copied.at);
+	h->dropped.at = calloc(host->capacity + 1, sizeof *h->dropped.at);
 	h->n_gone = UM_HORIZON_GONE_LEAST;
 	while (h->n_gone < 4 * host->capacity && h->n_gone < UM_HORIZON_GONE_MOST)
 		h->n_gone *= 2;
 	h->gone = calloc(h->n_gone, sizeof *h->gone);
-	if (um_horizon_blocks_init(&h->blocks, host->capacity) || !h->freed || !h->gone)
+	if (um_horizon_blocks_init(&h->blocks, host->capacity) || !h->copied.at || !h->dropped.at || !h->gone)
 		return -ENOMEM;
 	return 0;
 }
@@ -34,7 +35,8 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 void um_horizon_fini(struct um_horizon *h)
 {
 	um_horizon_blocks_fini(&h->blocks);
-	free(h->freed);
+	free(h->copied.at);
+	free(h->dropped.at);
 	free(h->gone);
 	memset(h, 0, sizeof *h);
 }
@@ -47,7 +49,7 @@ void um_horizon_forget(struct um_horizon *h)
 	um_horizon_blocks_begin(t, 0);
 	while ((b = um_horizon_blocks_victim(t)) || (b = um_horizon_blocks_dead(t)))
 		um_horizon_blocks_drop(t, b);
-	h->n_in = h->n_out = 0;
+	h->n_in = h->copied.n = h->copied.taken = h->dropped.n = h->dropped.taken = 0;
 	h->scanned = h->peak = 0;
 	memset(h->marked, 0, sizeof h->marked);
 	h->epoch = um_executor_epoch(h->host.executor);
@@ -325,6 +327,8 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 	if (ns > LONGEST_NS)
 		ns = LONGEST_NS;
 	h->stream = stream;
+	h->held = h->n_held != um_executor_held(h->host.executor);
+	h->n_held = um_executor_held(h->host.executor);
 	if (h->epoch != um_executor_epoch(h->host.executor)) {
 		um_horizon_forget(h);
 		um_horizon_recall(h);

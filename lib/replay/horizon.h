@@ -23,6 +23,9 @@
  * predictions lose, victims are the least recently used blocks, and nothing is done ahead but evictions for the next
  * op. Then the comparison goes on with the two orders exchanged.
  *
+ * A prefetch takes the room of one eviction. One for an op at hand takes that of a block without a live tensor rather
+ * than wait for copies that are pending.
+ *
  * Where evictions take longer than prefetches, blocks that ops only read are read mostly: they leave without a copy.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
@@ -85,6 +88,12 @@ struct um_horizon_freed {
 	int64_t ns; /* estimated: its end */
 };
 
+/* Evictions that leave room for one prefetch each, in the order in which they end. */
+struct um_horizon_rooms {
+	struct um_horizon_freed *at; /* ring of `capacity`, by number */
+	uint64_t n, taken; /* evictions so far, and those of them for which a prefetch waits */
+};
+
 /* The latest eviction of a block with this hash. */
 struct um_horizon_gone {
 	struct um_executor_room room; /* number of the eviction */
@@ -99,7 +108,7 @@ struct um_horizon_gone {
 struct um_horizon {
 	struct um_horizon_host host;
 	struct um_horizon_blocks blocks;
-	struct um_horizon_freed *freed; /* ring of `capacity`: by number of the eviction */
+	struct um_horizon_rooms copied, dropped; /* by evictions with a copy, and by those without one */
 	struct um_horizon_gone *gone; /* by hash of the address */
 	uint64_t n_gone; /* a power of two */
 	uint32_t epoch; /* of the executor: requests of earlier ones were dropped */
@@ -113,7 +122,7 @@ struct um_horizon {
 	uint32_t n_paged;
 	uint64_t paged_op;
 	uint32_t n_large; /* ops above the budget so far that stream */
-	uint64_t n_in, n_out; /* blocks prefetched and evicted */
+	uint64_t n_in; /* blocks prefetched */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
@@ -127,6 +136,8 @@ struct um_horizon {
 	int64_t clock; /* ns, estimated: when the op at hand begins */
 	int64_t in_free, out_free; /* when the link has carried what was requested */
 	unsigned stream; /* of the op at hand */
+	uint64_t n_held; /* ops that were held back so far; */
+	int held; /* the latest one was */
 	int shared; /* several threads announce ops: one that was announced before the mark may be launched after it */
 	/* by stream: number of the op at hand when evictions were last made to wait for the ops before it */
 	uint64_t marked[UM_EXECUTOR_STREAMS];

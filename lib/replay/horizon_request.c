@@ -9,6 +9,7 @@
 #define LEAD_RIGHT 2 /* where both orders are as good, the one by latest uses wins: it needs no predictions */
 #define LEAD_WRONG 3
 #define LEAD_MOST 8 /* budgets: one iteration with wrong predictions does not end a long lead */
+#define SOON_COPIES 2 /* pending ones: the last of them ends about as soon as what is dropped is gone */
 #define CLEAN_PAYS 4 /* blocks for which advice has to pay: runs have 9 to 11 on average, but not in all programs */
 
 /* A prefetch of the block waits for its room, so that it does not come before the block's own eviction. */
@@ -141,12 +142,49 @@ static uint64_t find_rival(struct um_horizon *h, const struct um_horizon_block *
 	return r && r != b && r->last != um_horizon_current(h) ? r->addr : 0;
 }
 
+static void leave_room(const struct um_horizon *h, struct um_horizon_rooms *rooms, const struct um_executor_room *room,
+		       int64_t ns)
+{
+	rooms->at[rooms->n++ % h->host.capacity] = (struct um_horizon_freed){*room, ns};
+}
+
+static const struct um_horizon_freed *first_room(const struct um_horizon *h, const struct um_horizon_rooms *rooms)
+{
+	return rooms->taken < rooms->n ? &rooms->at[rooms->taken % h->host.capacity] : NULL;
+}
+
+/* The room of the eviction that probably ends first, for one more prefetch; NULL: there is none. What is dropped is
+ * gone when the ops before the one at hand have ended. Where the program is held back, the device has come as far, and
+ * the copies are later than was estimated. */
+static const struct um_horizon_freed *take_room(struct um_horizon *h, const struct um_executor_room *done, int ahead)
+{
+	const struct um_horizon_freed *copied = first_room(h, &h->copied), *dropped = first_room(h, &h->dropped);
+	int drop = dropped && (!copied || dropped->ns < copied->ns);
+
+	if (dropped && copied && h->held && !ahead)
+		drop = (int32_t)(copied->room.outs - done->outs) > SOON_COPIES;
+	h->dropped.taken += drop;
+	h->copied.taken += copied && !drop;
+	return drop ? dropped : copied;
+}
+
+/* What a prefetch of this block waits for, or of the one with the same hash whose eviction is forgotten now. */
+static struct um_executor_room merge_rooms(const struct um_horizon *h, const struct um_executor_room *room,
+					   const struct um_horizon_gone *gone, uint64_t addr)
+{
+	struct um_executor_room both = *room, now = um_executor_room_now(h->host.executor);
+
+	if (gone->addr != addr)
+		wait_for(&both, &now, &gone->room);
+	return both;
+}
+
 /* The block has left, or will. */
 static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, const struct um_executor_room *room,
 			  int copies, uint64_t rival)
 {
-	struct um_horizon_freed *freed = &h->freed[h->n_out++ % h->host.capacity];
 	int live = um_horizon_block_live(b);
+	struct um_horizon_gone *gone = gone_of(h, b->addr);
 	uint64_t addr = b->addr, next = live && !b->dies && !b->overwritten ? b->next : 0;
 
 	if (h->host.on_host && !um_block_lru_find(h->host.on_host, addr))
@@ -154,14 +192,14 @@ static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, cons
 	h->trust -= b->early;
 	if (copies)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
-	*freed = (struct um_horizon_freed){*room, copies ? h->out_free : h->clock};
-	*gone_of(h, addr) = (struct um_horizon_gone){.room = *room,
-						     .addr = addr,
-						     .copied = live,
-						     .last = b->last,
-						     .op = um_horizon_current(h),
-						     .rival = rival,
-						     .foretold = um_horizon_foretells(h)};
+	leave_room(h, copies ? &h->copied : &h->dropped, room, copies ? h->out_free : h->clock);
+	*gone = (struct um_horizon_gone){.room = merge_rooms(h, room, gone, addr),
+					 .addr = addr,
+					 .copied = live,
+					 .last = b->last,
+					 .op = um_horizon_current(h),
+					 .rival = rival,
+					 .foretold = um_horizon_foretells(h)};
 	um_horizon_blocks_drop(&h->blocks, b);
 	if (next > um_horizon_current(h) && next <= h->scanned)
 		um_horizon_blocks_miss(&h->blocks, addr, next);
@@ -199,7 +237,7 @@ void um_horizon_gone(struct um_horizon *h, uint64_t addr)
 	if (!b)
 		return;
 	if (b->state != UM_BLOCK_MISSED)
-		h->freed[h->n_out++ % h->host.capacity] = (struct um_horizon_freed){h->before, h->clock};
+		leave_room(h, &h->dropped, &h->before, h->clock);
 	um_horizon_blocks_drop(&h->blocks, b);
 }
 
@@ -219,14 +257,27 @@ void um_horizon_doubt_overdue(struct um_horizon *h, int pinned)
 	}
 }
 
+/* Blocks whose copies are pending, and for whose room no prefetch waits. */
+static uint64_t leaving(const struct um_horizon *h)
+{
+	struct um_executor_room now = um_executor_room_now(h->host.executor),
+				done = um_executor_room_done(h->host.executor);
+	uint64_t pending = now.outs - done.outs, free = h->copied.n - h->copied.taken;
+
+	return pending < free ? pending : free;
+}
+
 /* Makes room for one more block, by evicting one that is used after op number `op`. 0, -ENOSPC, -EAGAIN. */
 static int make_room(struct um_horizon *h, uint64_t op)
 {
 	struct um_horizon_blocks *t = &h->blocks;
 	int at_hand = op == um_horizon_current(h), err = 0;
+	uint64_t used = um_horizon_blocks_resident(t);
 	struct um_horizon_block *b;
 
-	while (!err && um_horizon_blocks_resident(t) >= um_horizon_capacity(h) && (b = um_horizon_blocks_dead(t)))
+	if (at_hand)
+		used += leaving(h);
+	while (!err && used-- >= um_horizon_capacity(h) && (b = um_horizon_blocks_dead(t)))
 		err = um_horizon_evict(h, b, !at_hand);
 	/* more than one where the reserve has grown */
 	while (!err && um_horizon_blocks_live(t) >= um_horizon_capacity(h)) {
@@ -242,19 +293,19 @@ static int make_room(struct um_horizon *h, uint64_t op)
 
 int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r)
 {
-	struct um_executor_room room, now = um_executor_room_now(h->host.executor);
+	struct um_executor_room room, done, now = um_executor_room_now(h->host.executor);
+	const struct um_horizon_freed *freed;
 	uint64_t most = um_horizon_capacity(h);
+	int ahead = r->op > um_horizon_current(h);
 	uint32_t number;
 
 	if (!r->n)
 		return 0;
-	room = um_executor_room_done(h->host.executor);
+	room = done = um_executor_room_done(h->host.executor);
 	wait_for(&room, &now, &h->before);
 	wait_for(&room, &now, &h->overwritten);
 	h->in_free = later(h->in_free, h->clock);
-	if (h->n_out && h->n_in > most) {
-		const struct um_horizon_freed *freed = &h->freed[(h->n_in - most - 1) % h->host.capacity];
-
+	while (h->n_in > most + h->copied.taken + h->dropped.taken && (freed = take_room(h, &done, ahead))) {
 		wait_for(&room, &now, &freed->room);
 		/* a copy begins soon after: an estimate that is too late would leave the link idle */
 		if (!um_horizon_on_host(h, r->addr))
@@ -262,8 +313,7 @@ int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r)
 	}
 	for (uint32_t i = 0; i < r->n; i++)
 		wait_for(&room, &now, &gone_of(h, r->addr + i * UM_BLOCK_BYTES)->room);
-	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, r->op > um_horizon_current(h), &room,
-			      &number))
+	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, ahead, &room, &number))
 		return -EAGAIN;
 	for (uint32_t i = 0; i < r->n; i++) {
 		h->in_free += um_horizon_on_host(h, r->block[i]->addr) ? h->host.in_ns : h->host.new_ns;

@@ -2,7 +2,7 @@
  *
  * The horizon on the simulated GPU: ops without a plan, whose blocks it requests.
  */
-#include "replay/horizon.h"
+#include "replay/horizon_state.h"
 
 #include "fixture/random.h"
 #include "model/profile.h"
@@ -537,6 +537,33 @@ static void births(void)
 	rig_close(&r);
 }
 
+/* Copies of four tensors to the host are pending, and two others were freed, when two are born elsewhere. */
+static void births_beside_copies(void)
+{
+	struct rig r;
+
+	rig_open(&r, 8, 8);
+	for (uint32_t i = 0; i < 8; i++) {
+		born(&r, i);
+		op(&r, "weight", 1000, USED(i));
+	}
+	died(&r, 6);
+	died(&r, 7);
+	for (uint64_t off = 0; off < 4 * size_of_tensor(); off += BLOCK)
+		r.err |= um_horizon_evict(&r.horizon, um_horizon_blocks_find(&r.horizon.blocks, r.tensor[0].addr + off),
+					  1);
+	born(&r, 8);
+	born(&r, 9);
+	announce(&r, "births", 1000, USED(8, 9), 0);
+	ok(r.horizon.dropped.taken >= 2, "where copies are pending, births take memory without a live tensor (%d)",
+	   (int)r.horizon.dropped.taken);
+	ok((int32_t)(r.horizon.dropped.at[0].room.outs - um_executor_room_done(r.ex).outs) <= 0,
+	   "for that they need not wait for any copy");
+	ok(r.horizon.copied.taken <= 2, "the other prefetches wait for the first copies only (%d)",
+	   (int)r.horizon.copied.taken);
+	rig_close(&r);
+}
+
 /* Each iteration bears three tensors, frees them one after the other, and uses six weights and `last`, in turn. Four
  * fit: `last`, and the births. */
 static void full_for_now(void)
@@ -847,6 +874,7 @@ int main(void)
 	born_again();
 	overlap();
 	births();
+	births_beside_copies();
 	full_for_now();
 	births_first();
 	evict_early();
