@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RUN_PAYS 2 /* iterations in a row that make up for the first one of a plan that evicts */
+#define VAIN_MOST 4
 #define LEFT_MOST 3 /* iterations in a row that left a confirmed plan, until it is dropped */
 #define FITS_WEIGHT 0.33 /* of the latest iteration in the share of those that fit */
 #define FITS_UNKNOWN 0.5 /* that share at first: one fitting iteration is enough for a plan to begin */
@@ -301,6 +303,17 @@ static void count_fits(struct um_replan *r, const struct um_outcome *l)
 		r->fits += ((double)l->followed - r->fits) * FITS_WEIGHT;
 }
 
+/* Counts in how many iterations the program ran before it was left. */
+static void count_run(struct um_replan *r, int ran)
+{
+	if (ran) {
+		r->run++;
+	} else if ((r->run || r->begins) && um_replan_begins_cold(r)) {
+		r->vain = r->run >= RUN_PAYS ? 0 : r->vain + (r->vain < VAIN_MOST);
+		r->run = 0;
+	}
+}
+
 /* Counts how often the plan was followed and left. */
 static void count_followed(struct um_replan *r, int followed)
 {
@@ -384,6 +397,8 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	n = r->iteration + 1;
 	r->iteration = 0;
 	mark = um_replan_ask_referee(r, last, ran);
+	if (!l.excused)
+		count_run(r, ran);
 	r->begins = 0;
 	l.waited = l.followed && !ran;
 	if (!l.excused)

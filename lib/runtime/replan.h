@@ -86,11 +86,13 @@ static inline int um_replan_begins_cold(const struct um_replan *r)
 
 /* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several
  * steady ones save. Where few iterations fit, it waits for the second one in a row; where ops are predicted without a
- * plan, it waits at first until one has fitted. */
+ * plan, it waits at first until one has fitted. Each time in a row that it was left too early, it waits for about twice
+ * as many. */
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
 	return um_follow_waits(r->state) && r->referee.allowed == UM_REFEREE_PLANNED &&
-	       (r->fits >= UM_FITS_OFTEN || r->fitted > 1 || !um_replan_begins_cold(r));
+	       (!um_replan_begins_cold(r) ||
+		((r->fits >= UM_FITS_OFTEN || r->fitted > 1) && (r->fitted + 1) >> r->vain));
 }
 
 /* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again.

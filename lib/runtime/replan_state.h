@@ -42,6 +42,8 @@ struct um_replan {
 	uint32_t stalls; /* iterations in a row of which that is so */
 	unsigned taken; /* this iteration and the next ones whose ops may use what the CPU took beside the plan */
 	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
+	uint32_t run; /* iterations in a row in which the program ran */
+	uint32_t vain; /* times in a row that it began and was left before that had paid */
 	int predicts; /* ops are predicted where no plan is followed: one need not begin at once */
 	int taught; /* this iteration and the previous one, if alike, are most of what the program has done */
 	double fits; /* share of iterations that fitted the plan, the latest of most weight */

@@ -231,14 +231,14 @@ static void odd_ones(void)
 static const char kinds[] = "aaaaabacadaefaghaiajakalmanaoaapaqarastauavawaxaaaaaaaaaaaaaaaa";
 #define MIXED 48
 
-/* Reads all tensors in turn, in ops of the kind's name. */
-static void visit(struct app *a, char kind)
+/* Reads all tensors in turn, in ops of the kind's name, but for the first ones. */
+static void visit(struct app *a, char kind, unsigned alike)
 {
 	const char name[] = {kind, 0};
 
 	a->err |= umadv_iter(a->adv, NULL);
 	for (unsigned i = 0; i < TENSORS; i++) {
-		a->err |= umadv_op(a->adv, NULL, name, UMADV_USES(UMADV_UPDATE(a->w[i])));
+		a->err |= umadv_op(a->adv, NULL, i < alike ? "op" : name, UMADV_USES(UMADV_UPDATE(a->w[i])));
 		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
 	}
 }
@@ -252,7 +252,7 @@ static void seldom_repeats(void)
 	for (unsigned i = 0; kinds[i]; i++) {
 		if (i == MIXED)
 			mixed = plans_so_far(&a, &ignored);
-		visit(&a, kinds[i]);
+		visit(&a, kinds[i], 0);
 	}
 	a.err |= um_sim_sync(a.gpu);
 	all = plans_so_far(&a, &hinted);
@@ -260,6 +260,31 @@ static void seldom_repeats(void)
 	is_int(a.err, 0, "the program with a kind that seldom repeats runs");
 	ok(mixed <= 6, "a plan that is soon left does not begin each time (%llu)", (unsigned long long)mixed);
 	ok(all > mixed, "it begins again when its kind repeats (%llu)", (unsigned long long)all);
+}
+
+/* One kind occurs twice in a row between others, and all of them begin alike. */
+static const char pairs[] = "aacbaabcaadaacdaacaabaacdaabcbaacbaacdaadbaabcaacbaabcaadbaa"
+			    "aaaaaaaaaaaaaaaaaaaaaaaa";
+#define PAIRED 60
+
+static void two_in_a_row(void)
+{
+	struct app a = {0};
+	uint64_t mixed = 0, all, hinted = 0, ignored;
+
+	app_open(&a, TENSORS * 8 * MIB / 2);
+	for (unsigned i = 0; pairs[i]; i++) {
+		if (i == PAIRED)
+			mixed = plans_so_far(&a, &ignored);
+		visit(&a, pairs[i], TENSORS / 2);
+	}
+	a.err |= um_sim_sync(a.gpu);
+	all = plans_so_far(&a, &hinted);
+	umadv_close(a.adv);
+	is_int(a.err, 0, "the program with kinds that begin alike and occur twice in a row runs");
+	ok(mixed <= 3, "plans that were left as they had begun do not begin for two iterations in a row (%llu)",
+	   (unsigned long long)mixed);
+	ok(all > mixed, "one begins after more (%llu)", (unsigned long long)all);
 }
 
 /* --- sizes that grow ---------------------------------------------------------------------------------------------- */
@@ -321,6 +346,7 @@ int main(void)
 	take_turns();
 	odd_ones();
 	seldom_repeats();
+	two_in_a_row();
 	growing();
 	return tap_done();
 }
