@@ -107,6 +107,30 @@ static int window_fits(const struct um_horizon *h)
 	return used + (growth > 0 ? (uint64_t)growth / UM_BLOCK_BYTES : 0) < most - most / 16;
 }
 
+/* The program has gone on elsewhere than was expected: when tensors are used next follows from there. */
+static void rematch(struct um_horizon *h, uint64_t until)
+{
+	struct um_predictor *p = h->host.predictor;
+	uint64_t at_hand = p->n_ops;
+
+	h->credit -= (int64_t)p->tensors.n;
+	for (uint32_t i = 0; i < p->tensors.n && h->credit > 0; i++) {
+		uint64_t next = um_predictor_rematch(p, i, until);
+		const struct um_tensor *t = p->tensors.at[i].tensor;
+
+		if (!next)
+			continue;
+		h->credit -= (int64_t)(t->bytes / UM_BLOCK_BYTES);
+		for (uint64_t a = um_block_of(t->addr + UM_BLOCK_BYTES - 1); a + UM_BLOCK_BYTES <= t->addr + t->bytes;
+		     a += UM_BLOCK_BYTES) {
+			struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+			if (um_horizon_block_resident(b) && um_horizon_block_live(b) && b->last < at_hand)
+				um_horizon_blocks_set_next(&h->blocks, b, next);
+		}
+	}
+}
+
 /* Scans ops as long as what they use fits. The scan begins anew where the prediction has changed, and now and then:
  * tensors were born, and others were matched. */
 static void scan(struct um_horizon *h)
@@ -115,6 +139,8 @@ static void scan(struct um_horizon *h)
 	const struct um_predictor_op *op;
 
 	if (h->scanned < p->n_ops || p->jumped || h->scan_again <= p->n_ops) {
+		if (p->far && h->credit > (int64_t)p->tensors.n)
+			rematch(h, h->scanned);
 		um_horizon_blocks_begin(&h->blocks, p->n_ops + 1);
 		h->scanned = p->n_ops;
 		h->scan_again = h->unbrought = 0;

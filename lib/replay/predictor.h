@@ -15,6 +15,9 @@
  * matched with none, and changes nothing in what is expected; but when two in a row are in order elsewhere, the match
  * moves there.
  *
+ * Iterations of several kinds often begin alike. When the match moves far, what was expected of tensors on the way that
+ * the program has not taken is replaced by what followed at the new match.
+ *
  * A tensor that is still alive is expected itself; one that was freed is expected as the tensor that takes its part in
  * the current match. Each use keeps a score of how often its expected tensor was right (expert weights are not
  * interchangeable: routing decides anew). When a tensor is used next follows from its own past, near the match; if it
@@ -89,7 +92,8 @@ struct um_predictor {
 	uint32_t strays; /* latest ops in a row that are matched with none, while the match stays */
 	uint32_t doubted; /* those of them, a bit each, that were of the kind of the expected op */
 	uint64_t elsewhere; /* number of the op that the last of them may repeat, 0: none */
-	int jumped; /* the match does not follow the match before */
+	int jumped; /* the match does not follow the match before, */
+	int far; /* nor is it near that */
 	uint64_t pass; /* op since which the matches are of one repetition: parts taken before do not count */
 	uint64_t *bucket[UM_PREDICTOR_CONTEXTS]; /* by hash of the latest kinds: number of an op */
 	uint64_t *begun; /* by prefix: likewise */
@@ -152,6 +156,9 @@ struct um_predicted_next um_predictor_next(const struct um_predictor *p, const s
 double um_predictor_touched(const struct um_predictor *p, const struct um_tensor *t);
 /* What probably happens next to the part of a tensor that the latest op's use number k is of. */
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k);
+/* The match is far from the one before: when the tensor of this entry (< tensors.n), which was expected up to op number
+ * `until`, is used next. 0: that is not known better than before. */
+uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until);
 /* A predicted op, of this number, uses the tensor: if that is sooner than was known. */
 void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op);
 

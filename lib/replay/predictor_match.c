@@ -188,7 +188,7 @@ static void distrust_strays(struct um_predictor *p)
 /* The latest op is matched with this one, 0: with none. */
 static void set_match(struct um_predictor *p, uint64_t match)
 {
-	uint64_t next = next_of_kind(p);
+	uint64_t next = next_of_kind(p), before = p->match;
 
 	if (match != p->elsewhere)
 		distrust_strays(p);
@@ -196,6 +196,7 @@ static void set_match(struct um_predictor *p, uint64_t match)
 	p->jumped = !match || match != p->match + 1;
 	if (p->jumped && um_predictor_distance(match, p->match + 1) > p->reach / 2)
 		p->pass = p->n_ops;
+	p->far = match && before && um_predictor_distance(match, before + 1) > UM_PREDICTOR_NEAR;
 	p->match = match;
 	if (match)
 		take_parts(p, next ? next : match);
@@ -207,7 +208,7 @@ static void set_stray(struct um_predictor *p)
 {
 	p->doubted = (p->strays ? p->doubted : 0) | (uint32_t)(next_of_kind(p) != 0) << p->strays;
 	p->strays++;
-	p->jumped = 0;
+	p->jumped = p->far = 0;
 	um_predictor_expect_stray(p);
 }
 

@@ -32,8 +32,7 @@ static int touches(const struct um_predictor_use *a, const struct um_predictor_u
 	return a->off < b->off + b->bytes && b->off < a->off + a->bytes;
 }
 
-/* The use of the same tensor after this one, of those that touch the same part; NULL: there is none yet. */
-static const struct um_predictor_use *next_of_part(const struct um_predictor *p, const struct um_predictor_use *u)
+const struct um_predictor_use *um_predictor_next_part(const struct um_predictor *p, const struct um_predictor_use *u)
 {
 	const struct um_predictor_use *next = u;
 
@@ -91,11 +90,11 @@ static struct um_predicted_next next_of_use(const struct um_predictor *p, uint32
 	if (!p->match)
 		return (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
 	was = find_own(p, now);
-	next = was ? next_of_part(p, was) : NULL;
+	next = was ? um_predictor_next_part(p, was) : NULL;
 	if (next)
 		return as_after(p, was, next);
 	was = um_predictor_use_at(p, um_predictor_op_at(p, p->match)->first_use + k);
-	next = next_of_part(p, was);
+	next = um_predictor_next_part(p, was);
 	if (!next && now->score < UM_SCORE_SURE)
 		return gap;
 	if (next && next->score < UM_SCORE_SURE && node->gap) /* another tensor may take the part then */
@@ -124,7 +123,7 @@ void um_predictor_expect_stray(struct um_predictor *p)
 
 	for (uint32_t k = 0; k < now->n_uses; k++) {
 		const struct um_predictor_use *u = um_predictor_use_at(p, now->first_use + k), *was = find_own(p, u);
-		const struct um_predictor_use *next = was ? next_of_part(p, was) : NULL;
+		const struct um_predictor_use *next = was ? um_predictor_next_part(p, was) : NULL;
 		struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
 
 		if (next)
@@ -254,7 +253,7 @@ uint64_t um_predictor_until(const struct um_predictor *p, uint64_t ops)
 /* Number of the op that uses this again, or after which it is freed; 0: none. */
 static uint64_t next_number(const struct um_predictor *p, const struct um_predictor_use *u)
 {
-	const struct um_predictor_use *after = next_of_part(p, u);
+	const struct um_predictor_use *after = um_predictor_next_part(p, u);
 
 	return after ? after->op : freed_after(p, u);
 }

@@ -5,6 +5,7 @@
  *     predictor.c        ops as they come: what is kept of them
  *     predictor_match.c  the earlier op that the latest one repeats
  *     predictor_next.c   what happens to tensors next; the coming ops
+ *     predictor_jump.c   when tensors are used next as the match moves elsewhere
  */
 #ifndef UM_REPLAY_PREDICTOR_STATE_H
 #define UM_REPLAY_PREDICTOR_STATE_H
@@ -70,5 +71,8 @@ void um_predictor_match(struct um_predictor *p, uint64_t alike);
 /* Sets what happens next to the tensors of the latest op: it was matched, or not. */
 void um_predictor_expect(struct um_predictor *p);
 void um_predictor_expect_stray(struct um_predictor *p);
+
+/* The use of the same tensor after this one, of those that touch the same part; NULL: there is none yet. */
+const struct um_predictor_use *um_predictor_next_part(const struct um_predictor *p, const struct um_predictor_use *u);
 
 #endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * predictor_jump.c - the match moves elsewhere, as the program does not go on as it did there: what was expected of
+ * tensors is not
+ */
+#include "replay/predictor_state.h"
+
+/* When the tensor is used next if its latest use, before the match moved, repeats the one that comes as long before the
+ * match. 0: that is another op, or nothing is known. */
+static uint64_t next_as_there(const struct um_predictor *p, const struct um_predictor_tensor *node)
+{
+	uint64_t number = um_predictor_use_at(p, node->last)->op, lag = p->n_ops - p->match, there = number - lag;
+	const struct um_predictor_op *op = um_predictor_op_at(p, number), *was = um_predictor_op_at(p, there);
+	const struct um_predictor_use *next;
+
+	if (number <= lag || !um_predictor_keeps(p, there) || was->kind != op->kind || was->n_uses != op->n_uses)
+		return 0;
+	next = um_predictor_next_part(p, um_predictor_use_at(p, was->first_use + (node->last - op->first_use)));
+	return next && next->op > p->match ? next->op + lag : 0;
+}
+
+uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until)
+{
+	struct um_predictor_tensor *node = &p->tensors.at[entry];
+	uint64_t op;
+
+	if (!um_predictor_live(node->id, node->tensor) || node->next.op > until ||
+	    um_predictor_use_at(p, node->last)->bytes < node->bytes) /* its parts are used at different times */
+		return 0;
+	op = next_as_there(p, node);
+	if (op)
+		node->next = (struct um_predicted_next){.op = op};
+	return op;
+}

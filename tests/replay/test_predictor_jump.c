@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The predictor where the program does not go on as was expected: iterations of several kinds that begin alike.
+ */
+#include "replay/predictor.h"
+
+#include "tap.h"
+
+#define MIB (1ull << 20)
+#define LAYERS 24 /* more than ops that may be dropped or exchanged */
+
+static struct um_predictor p;
+static uint64_t n_born;
+static struct um_tensor w[LAYERS], m[LAYERS], sum; /* `sum`: of an iteration */
+
+static void born(struct um_tensor *t)
+{
+	n_born++;
+	*t = (struct um_tensor){.id = {n_born}, .addr = n_born * 64 * MIB, .bytes = MIB};
+}
+
+static void op(const char *name, struct um_tensor *t)
+{
+	struct um_use use = {t->id, t, 0, t->bytes, t->bytes, UM_UPDATE};
+	struct um_predictor_feed feed = {.kind = um_predictor_kind(name, 0, 1), .ns = 1000, .uses = &use, .n_uses = 1};
+
+	if (um_predictor_op(&p, &feed))
+		tap_bail("no memory");
+}
+
+static void ops(const char *name, struct um_tensor *t)
+{
+	for (int i = 0; i < LAYERS; i++)
+		op(name, &t[i]);
+}
+
+static void begin(void)
+{
+	if (um_predictor_init(&p))
+		tap_bail("no memory");
+	for (int i = 0; i < LAYERS; i++) {
+		born(&w[i]);
+		born(&m[i]);
+	}
+}
+
+/* Passes over the weights, each of which adds to the sum. Ops have the number of the pass in their names. */
+static void pass(int number, int layers)
+{
+	char name[16];
+
+	snprintf(name, sizeof name, "layer %d", number);
+	for (int i = 0; i < layers; i++)
+		op(name, &w[i]);
+}
+
+static void passes(int from, int to)
+{
+	for (int i = from; i < to; i++) {
+		pass(i, LAYERS);
+		op("add", &sum);
+	}
+}
+
+/* An iteration: passes, then the update. */
+static void iteration(int n)
+{
+	born(&sum);
+	passes(0, n);
+	ops("update", m);
+	um_predictor_free(&p, &sum);
+	sum.id.v = 0;
+}
+
+/* Ops until the next use of the tensor, as the match has moved; 0: not known better. */
+static uint64_t rematched(const struct um_tensor *t, uint64_t until)
+{
+	uint64_t next = um_predictor_rematch(&p, t->predicted, p.n_ops + until);
+
+	return next ? next - p.n_ops : 0;
+}
+
+static void next_uses(void)
+{
+	begin();
+	for (int i = 0; i < 3; i++)
+		iteration(4);
+	for (int i = 0; i < 3; i++)
+		iteration(2);
+	born(&sum);
+	passes(0, 2);
+	pass(2, 2);
+	ok(p.far, "the match moves far where another pass follows in place of the update");
+	is_u64(rematched(&w[LAYERS - 1], UINT32_MAX), LAYERS - 2, "a weight is expected in the pass that has begun");
+	is_u64(rematched(&sum, UINT32_MAX), LAYERS - 1,
+	       "a tensor of this iteration is expected where the one was used that took its part");
+	is_u64(rematched(&w[LAYERS - 2], 0), 0, "what was not expected up to the given op stays as it is");
+	um_predictor_fini(&p);
+}
+
+int main(void)
+{
+	next_uses();
+	return tap_done();
+}
