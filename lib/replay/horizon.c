@@ -19,7 +19,8 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 	memset(h, 0, sizeof *h);
 	h->host = *host;
 	h->credit = CREDIT_MOST;
-	h->trust = UM_HORIZON_TRUST;
+	h->trust[0] = UM_HORIZON_TRUST;
+	h->trust[1] = UM_HORIZON_TRUST_FORK;
 	h->lead = (int64_t)host->capacity * LEAD_BEGIN / 10;
 	h->copied.at = calloc(host->capacity + 1, sizeof *h->copied.at);
 	h->dropped.at = calloc(host->capacity + 1, sizeof *h->dropped.at);
@@ -113,10 +114,10 @@ static void pin(struct um_horizon *h, const struct um_use *u)
 		if (!um_horizon_block_resident(b))
 			continue;
 		if (b->early && b->next <= op + NEAR_OPS && op <= b->next + NEAR_OPS)
-			um_horizon_trust(h);
+			um_horizon_trust(h, b->after_fork);
 		else
-			h->trust -= b->early;
-		b->early = 0;
+			um_horizon_distrust(h, b);
+		b->early = b->guess = 0;
 		if (b->state == UM_BLOCK_DEAD)
 			um_horizon_blocks_revive(&h->blocks, b, op);
 		else
@@ -241,6 +242,7 @@ static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 		next = whole ? own : h->host.next(h->host.user, a);
 		um_horizon_blocks_set_next(&h->blocks, b, next_of_victim(h, a, next));
 		b->dies = next.freed;
+		b->guess = next.guess;
 		b->overwritten = whole && next.overwritten;
 		b->only_read = whole && only_read;
 		um_horizon_blocks_set_near(&h->blocks, b, !b->dies && b->next <= h->scanned);

@@ -26,6 +26,11 @@
  * A prefetch takes the room of one eviction. One for an op at hand takes that of a block without a live tensor rather
  * than wait for copies that are pending.
  *
+ * A block that was not used when that was predicted is not expected any more. If its next use was a guess, it is
+ * expected after as long as it has been unused: tensors that are used at random, but often, stay. Ops after a fork,
+ * where other ops than expected came lately, are trusted on their own: their blocks are prefetched only where that was
+ * right.
+ *
  * Where evictions take longer than prefetches, blocks that ops only read are read mostly: they leave without a copy.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
@@ -127,7 +132,9 @@ struct um_horizon {
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
 	int exceeds; /* more blocks than may have host memory */
-	int64_t trust; /* blocks that may be prefetched for ops to come in vain; each correct prediction adds one */
+	/* blocks that may be prefetched in vain for ops to come: before a fork, and after it; each correct prediction
+	 * adds one */
+	int64_t trust[2];
 	int64_t lead; /* > 0: predicted next uses choose better victims than latest uses */
 	int64_t credit; /* blocks and ops that may be scanned */
 	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */

@@ -73,8 +73,10 @@ static void scan_block(struct um_horizon *h, uint64_t addr, int overwritten)
 	um_horizon_blocks_set_near(&h->blocks, b, 1);
 	if (h->scanned < b->next || b->dies)
 		um_horizon_blocks_set_next(&h->blocks, b, h->scanned);
-	if (h->scanned == b->next)
+	if (h->scanned == b->next) {
 		b->overwritten = overwritten;
+		b->guess = 0;
+	}
 }
 
 static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
@@ -191,13 +193,13 @@ static int prefetch(struct um_horizon *h, int64_t end)
 	struct um_horizon_run r = {0};
 	int err = 0;
 
-	if (!h->blocks.n[UM_BLOCK_MISSED] || h->trust <= 0 || !um_horizon_foretells(h))
+	if (!h->blocks.n[UM_BLOCK_MISSED] || !um_horizon_foretells(h))
 		return 0;
 	end += early_ns(h);
 	while (h->blocks.n[UM_BLOCK_MISSED] && !err && h->in_free <= end) {
 		const struct um_horizon_block *b = um_horizon_blocks_first_missed(&h->blocks);
 
-		if (!may_bring(h, b->next))
+		if (h->trust[um_horizon_is_after_fork(h, b->next)] <= 0 || !may_bring(h, b->next))
 			break;
 		err = um_horizon_bring(h, &r, b->addr, b->next);
 	}

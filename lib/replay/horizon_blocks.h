@@ -34,6 +34,8 @@ struct um_horizon_block {
 	uint64_t next; /* number of the op that uses it next, or UM_HORIZON_UNKNOWN */
 	int dies; /* no op uses it until its tensors are freed, after op number `next` */
 	int early; /* it was prefetched for an op to come, and no op has used it since */
+	int after_fork; /* that op is after a fork, as um_predictor_is_after_fork */
+	int guess; /* `next` is one */
 	int overwritten; /* by op number `next`: its content will be discarded then */
 	int only_read; /* it lies in a tensor that ops only read */
 	int torn; /* the CPU has used a part of it, which left the device */

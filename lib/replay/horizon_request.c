@@ -189,7 +189,7 @@ static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, cons
 
 	if (h->host.on_host && !um_block_lru_find(h->host.on_host, addr))
 		h->exceeds |= um_block_lru_add(h->host.on_host, addr) != 0;
-	h->trust -= b->early;
+	um_horizon_distrust(h, b);
 	if (copies)
 		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
 	leave_room(h, copies ? &h->copied : &h->dropped, room, copies ? h->out_free : h->clock);
@@ -241,6 +241,15 @@ void um_horizon_gone(struct um_horizon *h, uint64_t addr)
 	um_horizon_blocks_drop(&h->blocks, b);
 }
 
+/* The next use of a block that was not used when it should have been. If that was a guess, the block stays unused for
+ * as long as it has been; otherwise nothing is known of it. */
+static uint64_t next_of_overdue(const struct um_horizon *h, const struct um_horizon_block *b)
+{
+	uint64_t op = um_horizon_current(h);
+
+	return b->guess ? op + (op - b->last) : UM_HORIZON_UNKNOWN;
+}
+
 void um_horizon_doubt_overdue(struct um_horizon *h, int pinned)
 {
 	struct um_horizon_blocks *t = &h->blocks;
@@ -250,10 +259,11 @@ void um_horizon_doubt_overdue(struct um_horizon *h, int pinned)
 	while (i < t->n[UM_BLOCK_KNOWN]) {
 		struct um_horizon_block *b = t->heap[i].block;
 
-		if (b->next < op || (pinned && b->next == op && b->last != op))
-			um_horizon_blocks_set_next(t, b, UM_HORIZON_UNKNOWN);
-		else
+		if (b->next > op || (b->next == op && (!pinned || b->last == op))) {
 			i++;
+			continue;
+		}
+		um_horizon_blocks_set_next(t, b, next_of_overdue(h, b));
 	}
 }
 
@@ -339,12 +349,13 @@ int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t ad
 		*r = (struct um_horizon_run){.addr = addr, .op = op};
 	r->block[r->n] = um_horizon_blocks_come(&h->blocks, addr, op);
 	r->block[r->n]->early = ahead;
+	r->block[r->n]->after_fork = ahead && um_horizon_is_after_fork(h, op);
 	if (ahead)
 		um_horizon_blocks_set_near(&h->blocks, r->block[r->n], 1);
 	else
 		r->block[r->n]->last = op;
-	if (!ahead && h->n_in % UM_HORIZON_TRIES == 0)
-		um_horizon_trust(h);
+	for (int i = 0; i < 2 && !ahead && h->n_in % UM_HORIZON_TRIES == 0; i++)
+		um_horizon_trust(h, i);
 	r->n++;
 	h->n_in++;
 	return 0;

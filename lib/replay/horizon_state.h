@@ -32,6 +32,12 @@ static inline int um_horizon_plan_brings(const struct um_horizon *h, uint64_t ad
 	       h->host.plan_begins(h->host.user, addr) == UM_NOT_RESIDENT;
 }
 
+/* Is op number `op`, which is to come, after a fork? */
+static inline int um_horizon_is_after_fork(const struct um_horizon *h, uint64_t op)
+{
+	return um_predictor_is_after_fork(h->host.predictor, op - um_horizon_current(h));
+}
+
 /* Does a plan's advice keep the block on the host? */
 static inline int um_horizon_stays(const struct um_horizon *h, uint64_t addr)
 {
@@ -70,12 +76,18 @@ uint64_t um_horizon_spill(struct um_horizon *h, const struct um_use *uses, uint3
 void um_horizon_forget_look_ups(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 
 #define UM_HORIZON_TRUST 256
+#define UM_HORIZON_TRUST_FORK 64 /* after a fork: such predictions are wrong more often */
 #define UM_HORIZON_TRIES 64 /* prefetches for ops at hand, after which one ahead is tried where they were wrong */
 
 /* One more block may be prefetched in vain for an op to come. */
-static inline void um_horizon_trust(struct um_horizon *h)
+static inline void um_horizon_trust(struct um_horizon *h, int after_fork)
 {
-	h->trust += h->trust < UM_HORIZON_TRUST;
+	h->trust[after_fork] += h->trust[after_fork] < (after_fork ? UM_HORIZON_TRUST_FORK : UM_HORIZON_TRUST);
+}
+/* A prefetch of this block for an op to come was in vain, if it was one. */
+static inline void um_horizon_distrust(struct um_horizon *h, const struct um_horizon_block *b)
+{
+	h->trust[b->after_fork] -= b->early;
 }
 
 /* Are victims chosen by their predicted next uses? */

@@ -166,7 +166,8 @@ int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op)
 								    .first_use = p->n_uses + 1,
 								    .begins = ends_before(p, p->n_ops),
 								    .ns = op->ns,
-								    .iteration = p->iteration};
+								    .iteration = p->iteration,
+								    .follower = UM_SCORE_BEGIN};
 	um_live_curve_add(&p->live, p->n_ops, op->live);
 	for (uint32_t k = 0; k < op->n_uses; k++) {
 		if (add_use(p, &op->uses[k])) {

@@ -18,6 +18,9 @@
  * Iterations of several kinds often begin alike. When the match moves far, what was expected of tensors on the way that
  * the program has not taken is replaced by what followed at the new match.
  *
+ * An op that was followed by another one than expected, lately, is a fork: what is expected after it is one of several
+ * possibilities.
+ *
  * A tensor that is still alive is expected itself; one that was freed is expected as the tensor that takes its part in
  * the current match. Each use keeps a score of how often its expected tensor was right (expert weights are not
  * interchangeable: routing decides anew). When a tensor is used next follows from its own past, near the match; if it
@@ -46,6 +49,7 @@ struct um_predicted_next {
 	uint64_t op; /* number of the op that uses it, or UM_PREDICTOR_UNKNOWN */
 	int freed; /* it is freed after that op, and not used until then */
 	int overwritten; /* by that op, as a whole */
+	int guess; /* the op is guessed from the mean number of ops between two uses: none that is expected uses it */
 };
 
 struct um_predictor_use {
@@ -66,6 +70,8 @@ struct um_predictor_op {
 	uint64_t ns; /* duration with everything resident */
 	uint32_t n_uses;
 	uint32_t iteration; /* serial */
+	uint8_t follower; /* score: after it came the op that was expected */
+	uint64_t fork; /* number of the latest op up to this one that is a fork; 0: none */
 };
 
 struct um_predictor_tensor {
@@ -144,6 +150,8 @@ int um_predictor_is_later(const struct um_predictor *p, uint64_t op);
 /* Its use number k (< n_uses). 0: the tensor is not known, or not born yet. */
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
 			struct um_predicted_use *out);
+/* Is there a fork between the latest op and the one that probably comes `i` ops after it? */
+int um_predictor_is_after_fork(const struct um_predictor *p, uint64_t i);
 /* Bytes that it uses of tensors that are not known, or not born yet. */
 uint64_t um_predictor_unborn(const struct um_predictor *p, const struct um_predictor_op *op);
 

@@ -212,14 +212,35 @@ static void set_stray(struct um_predictor *p)
 	um_predictor_expect_stray(p);
 }
 
+/* Before the latest op came `strays` ops that are matched with none. The one before them was matched with `was` (0:
+ * with none): does the match follow that? */
+static void score_follower(struct um_predictor *p, uint64_t was, uint32_t strays)
+{
+	uint64_t number = p->n_ops - 1 - strays;
+	struct um_predictor_op *op = um_predictor_op_at(p, number);
+
+	if (!um_predictor_keeps(p, number))
+		return;
+	if (was)
+		op->follower = p->jumped ? 0 : um_predictor_op_at(p, was)->follower;
+	if (was && !p->jumped && !p->strays && !strays)
+		op->follower += op->follower < UM_SCORE_MOST;
+	for (; number < p->n_ops; number++) {
+		op = um_predictor_op_at(p, number);
+		op->fork = op->follower < UM_SCORE_SURE ? number : um_predictor_op_at(p, number - 1)->fork;
+	}
+}
+
 void um_predictor_match(struct um_predictor *p, uint64_t alike)
 {
-	uint64_t match = find_match(p, alike);
+	uint64_t match = find_match(p, alike), was = p->match;
+	uint32_t strays = p->strays;
 
 	if (match || !is_stray(p, find_elsewhere(p, alike)))
 		set_match(p, match ? match : p->elsewhere);
 	else
 		set_stray(p);
+	score_follower(p, was, strays);
 	for (int n = 1; n <= UM_PREDICTOR_CONTEXTS; n++)
 		*bucket_of(p, n) = p->n_ops;
 	if (um_predictor_op_at(p, p->n_ops)->prefix)

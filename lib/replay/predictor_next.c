@@ -13,9 +13,9 @@
 
 /* --- tensors of the latest op ------------------------------------------------------------------------------------- */
 
-static uint64_t after_gap(const struct um_predictor *p, const struct um_predictor_tensor *node)
+static struct um_predicted_next after_gap(const struct um_predictor *p, const struct um_predictor_tensor *node)
 {
-	return node->gap ? p->n_ops + node->gap : UM_PREDICTOR_UNKNOWN;
+	return (struct um_predicted_next){.op = node->gap ? p->n_ops + node->gap : UM_PREDICTOR_UNKNOWN, .guess = 1};
 }
 
 /* The op after which the tensor of this use was freed; 0: it was not. */
@@ -85,7 +85,6 @@ static struct um_predicted_next next_of_use(const struct um_predictor *p, uint32
 	const struct um_predictor_use *now = um_predictor_use_at(p, um_predictor_op_at(p, p->n_ops)->first_use + k),
 				      *was, *next;
 	const struct um_predictor_tensor *node = &p->tensors.at[now->tensor];
-	struct um_predicted_next gap = {.op = after_gap(p, node)};
 
 	if (!p->match)
 		return (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
@@ -96,9 +95,9 @@ static struct um_predicted_next next_of_use(const struct um_predictor *p, uint32
 	was = um_predictor_use_at(p, um_predictor_op_at(p, p->match)->first_use + k);
 	next = um_predictor_next_part(p, was);
 	if (!next && now->score < UM_SCORE_SURE)
-		return gap;
+		return after_gap(p, node);
 	if (next && next->score < UM_SCORE_SURE && node->gap) /* another tensor may take the part then */
-		return gap;
+		return after_gap(p, node);
 	return as_after(p, was, next);
 }
 
@@ -129,7 +128,7 @@ void um_predictor_expect_stray(struct um_predictor *p)
 		if (next)
 			node->next = as_after(p, was, next);
 		else if (node->next.op <= p->n_ops || node->next.op >= UM_PREDICTOR_UNKNOWN)
-			node->next = (struct um_predicted_next){.op = after_gap(p, node)};
+			node->next = after_gap(p, node);
 	}
 }
 
@@ -146,6 +145,11 @@ int um_predictor_is_later(const struct um_predictor *p, uint64_t op)
 const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i)
 {
 	return p->match && i <= p->n_ops - p->match ? um_predictor_op_at(p, p->match + i) : NULL;
+}
+
+int um_predictor_is_after_fork(const struct um_predictor *p, uint64_t i)
+{
+	return um_predictor_op_at(p, p->match + i - 1)->fork >= p->match;
 }
 
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,

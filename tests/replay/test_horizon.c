@@ -6,6 +6,7 @@
 
 #include "fixture/random.h"
 #include "model/profile.h"
+#include "replay/horizon_state.h"
 #include "replay/lanes.h"
 #include "sim/sim.h"
 #include "tap.h"
@@ -841,6 +842,72 @@ static void order(void)
 	ok(latest.percent >= 100, "and by latest uses all of them would be (%d %%)", (int)latest.percent);
 }
 
+/* One of four models of six tensors is used at random after 24 long ops on another tensor. Three fit. Blocks that
+ * are prefetched before their model is chosen. `trust`: in prefetches after a fork. `*trusted`: others still are. */
+static uint64_t prefetched_after_fork(int64_t trust, int *trusted)
+{
+	uint64_t seed = 3, before, n_in = 0;
+	struct rig r;
+
+	rig_open(&r, 18, 18);
+	for (uint32_t i = 0; i < 25; i++)
+		born(&r, i);
+	for (int n = 0; n < 60; n++) {
+		uint32_t model = (uint32_t)test_random(&seed, 4);
+
+		r.horizon.trust[1] = trust;
+		before = r.horizon.n_in;
+		for (int i = 0; i < 24; i++)
+			op(&r, "pause", 4 * (uint64_t)r.in_ns, USED(24));
+		n_in += n < 30 ? 0 : r.horizon.n_in - before;
+		for (uint32_t i = 0; i < 6; i++)
+			op(&r, "layer", 10000, USED(model * 6 + i));
+	}
+	*trusted = r.horizon.trust[0] == UM_HORIZON_TRUST;
+	rig_end(&r);
+	return n_in;
+}
+
+static void after_fork(void)
+{
+	int trusted;
+
+	ok(prefetched_after_fork(UM_HORIZON_TRUST_FORK, &trusted) > 0, "blocks are prefetched for ops after a fork");
+	ok(trusted, "those that are wrong do not stop prefetches before a fork");
+	is_u64(prefetched_after_fork(0, &trusted), 0, "where too many of them were wrong, none is");
+}
+
+/* A block that should have been used before the latest op, of number 40, and was used by op number 30. */
+static struct um_horizon_block *overdue_block(struct rig *r, int guess)
+{
+	struct um_horizon_block *b;
+
+	for (uint32_t i = 0; i < 2; i++)
+		born(r, i);
+	for (int n = 1; n <= 40; n++)
+		op(r, "op", 1000, USED(n != 30));
+	b = um_horizon_blocks_find(&r->horizon.blocks, r->tensor[0].addr);
+	um_horizon_blocks_set_next(&r->horizon.blocks, b, 38);
+	b->guess = guess;
+	um_horizon_doubt_overdue(&r->horizon, 0);
+	return b;
+}
+
+static void overdue(void)
+{
+	struct um_horizon_block *b;
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	b = overdue_block(&r, 1);
+	is_u64(b->next, 50, "a block of guessed use that was not used then is expected after as long as it is unused");
+	rig_end(&r);
+	rig_open(&r, 4, 4);
+	b = overdue_block(&r, 0);
+	is_u64(b->next, UM_HORIZON_UNKNOWN, "a block of predicted use that was not used then is not expected any more");
+	rig_end(&r);
+}
+
 static void count_block(void *user, uint64_t addr, int live)
 {
 	(void)addr;
@@ -882,5 +949,7 @@ int main(void)
 	queue_full();
 	dropped();
 	order();
+	after_fork();
+	overdue();
 	return tap_done();
 }

@@ -389,6 +389,39 @@ static void random_tensors(void)
 	um_predictor_fini(&p);
 }
 
+/* An op, and the four of one of two models. Of those expected after the first op and after each of the others, the
+ * models' second ops excepted, since they only tell the models apart: a bit each that is after a fork. */
+static uint32_t forks_of(int random)
+{
+	struct um_tensor w[2][4], first;
+	uint64_t seed = 5;
+	uint32_t forks = 0;
+
+	begin();
+	born(&first, MIB);
+	for (int i = 0; i < 8; i++)
+		born(&w[i / 4][i % 4], MIB);
+	for (int n = 0; n < 60; n++) {
+		const int model = random ? (int)test_random(&seed, 2) : n % 2;
+
+		op("first", USED(&first));
+		forks |= n >= 30 && um_predictor_is_after_fork(&p, 1);
+		for (uint32_t i = 0; i < 4; i++) {
+			op("layer", USED(&w[model][i]));
+			if (n >= 30 && i > 0 && i < 3 && um_predictor_is_after_fork(&p, 1))
+				forks |= 2u << i;
+		}
+	}
+	um_predictor_fini(&p);
+	return forks;
+}
+
+static void forks(void)
+{
+	is_u64(forks_of(1), 1, "the ops of a model chosen at random are after a fork until two of them have come");
+	is_u64(forks_of(0), 0, "those of models in turn are not");
+}
+
 /* Two kinds of iterations with ops of the same kinds: the tensors tell which one it is. */
 static void branches(void)
 {
@@ -565,6 +598,7 @@ int main(void)
 	ranges();
 	parts();
 	random_tensors();
+	forks();
 	branches();
 	changed_ops();
 	ping_pong();
