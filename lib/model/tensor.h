@@ -37,8 +37,8 @@ struct um_tensor {
 	uint64_t born_op; /* runtime: number of ops announced before its birth */
 	uint64_t used_op; /* runtime: serial number of the last op that used it (any stream), 0: none */
 	unsigned streams; /* runtime: a bit for each stream of the program whose ops used it or a sub-range */
-	int absent; /* runtime: a plan that runs counts on it, but it is not on the device: it was born beside its planned
-		       place, or the CPU used it beside the plan; no op has used it since */
+	int absent; /* runtime: a plan that runs counts on it, but it is not on the device: it was born beside its
+		       planned place, or the CPU used it beside the plan; no op has used it since */
 	uint32_t predicted; /* replay: its entry in the predictor, if that has its id */
 	uint32_t reads; /* replay: its uses since it was written, by ops without a plan */
 	uint32_t most_reads; /* replay: the most between two writes */
