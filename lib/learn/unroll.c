@@ -54,7 +54,8 @@ uint32_t um_unroll_iterations(const struct um_schedule *s)
 		uint32_t iteration = t->birth < 0 && t->death < 0 ? iterations_of(s, i) : 0;
 
 		/* no unrolling with lives that cross the iteration boundary, or with tensors of unknown origin */
-		if (t->birth < 0 ? t->carry != UM_NO_SLOT && !iteration : t->death <= t->birth)
+		if (t->flags & UM_SLOT_SUPPLIED ||
+		    (t->birth < 0 ? t->carry != UM_NO_SLOT && !iteration : t->death <= t->birth))
 			return 1;
 		if (iteration)
 			n_iterations = common(n_iterations, iteration);

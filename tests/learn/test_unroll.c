@@ -116,6 +116,14 @@ static void test_whether(void)
 	op(2, 0);
 	is_u64(um_unroll_iterations(&one), 1, "lives that reach into the next iteration: not told");
 	begin();
+	slot(-1, -1, 1, ODD);
+	slot(-1, -1, 0, ODD);
+	slot(-1, -1, 2, ODD);
+	op(0, 1);
+	is_u64(um_unroll_iterations(&one), 2, "beside a tensor that stays: two iterations");
+	one.slots.at[2].flags |= UM_SLOT_SUPPLIED;
+	is_u64(um_unroll_iterations(&one), 1, "beside another one each time: not told");
+	begin();
 }
 
 int main(void)
