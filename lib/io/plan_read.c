@@ -114,6 +114,8 @@ static int read_slot_extra(struct reader *r, const struct um_json *j, struct um_
 
 	if (!rc)
 		rc = um_json_u64(j, "flags", UM_JSON_MAY, 0, known, &flags);
+	if (!rc && flags & ~known)
+		rc = um_json_refuse(j, "`flags` is %" PRIu64 ": want a sum of 1, 2, 4, 8, 16 and 128", flags);
 	if (!rc)
 		rc = um_json_u64(j, "ord", UM_JSON_MAY, 0, UINT32_MAX - 1, &born);
 	if (!rc && json_is_null(json_object_get(j->root, "carry")))
