@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define RUN_PAYS 2 /* iterations in a row that make up for the first one of a plan that evicts */
-#define VAIN_MOST 4
+#define VAIN_MOST 2
 #define LEFT_MOST 3 /* iterations in a row that left a confirmed plan, until it is dropped */
 #define FITS_WEIGHT 0.33 /* of the latest iteration in the share of those that fit */
 #define FITS_UNKNOWN 0.5 /* that share at first: one fitting iteration is enough for a plan to begin */
