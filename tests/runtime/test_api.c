@@ -249,7 +249,7 @@ static void irregular(void)
 	is_u64(hinted.stats.prefetch_scheduled_bytes + hinted.stats.prefetch_predicted_bytes +
 		       hinted.stats.prefetch_announced_bytes,
 	       hinted.stats.prefetch_bytes, "and so has each prefetched byte");
-	ok(hinted.stats.hinted_iterations > ALIKE / 2 && hinted.stats.discard_bytes > 0,
+	ok(hinted.stats.hinted_iterations > 2 * ALIKE / 3 && hinted.stats.discard_bytes > 0,
 	   "a plan is followed between departures, and soon after them (%llu of %d iterations)",
 	   (unsigned long long)hinted.stats.hinted_iterations, CHANGING + ALIKE);
 }
