@@ -457,6 +457,7 @@ static void window(void)
 	struct um_compiled_plan p;
 
 	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
 	for (uint32_t i = 0; i < 3; i++) {
 		make_slot(&plan, BASE + i * MIB2, MIB2, -1, -1);
 		plan.sched.slots.at[i].carry = i ? i - 1 : UM_NO_SLOT;
