@@ -7,7 +7,9 @@
  */
 #include "learn/successors.h"
 
-#define MOST_SUPPLIED 8 /* several supplied tensors have at most this share of an iteration's bytes */
+/* Several supplied tensors have at most this share of an iteration's bytes: with more the cursor leaves a plan
+ * (UM_CURSOR_OTHER). */
+#define MOST_SUPPLIED 8
 
 static int alive_at_end(const struct um_iter_tensor *t)
 {

@@ -22,9 +22,9 @@ enum um_slot_flag {
 	UM_SLOT_WORKSPACE = 16, /* of a plan: the workspace that it chose for an op */
 	UM_SLOT_SCRATCH = 32, /* of a plan: memory for relaunches only, which holds content of slot `of` */
 	UM_SLOT_BEFORE_BURST = 64, /* of a rewritten schedule: born before relaunches */
-	UM_SLOT_SUPPLIED =
-		128 /* an older tensor, in each iteration another one that the previous one did not use: known
-				  from its first use on (an input buffer out of several, a batch of a data set) */
+	/* An older tensor, in each iteration another one that the previous one did not use. It is known from its first
+	 * use on (an input buffer out of several, a batch of a data set). */
+	UM_SLOT_SUPPLIED = 128
 };
 
 struct um_slot {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define RUN_PAYS 2 /* iterations in a row that make up for the first one of a plan that evicts */
-#define VAIN_MOST 2
+#define VAIN_MOST 2 /* plans left early: the next one waits for up to 2 to this power, less 1, fitting iterations */
 #define LEFT_MOST 3 /* iterations in a row that left a confirmed plan, until it is dropped */
 #define FITS_WEIGHT 0.33 /* of the latest iteration in the share of those that fit */
 #define FITS_UNKNOWN 0.5 /* that share at first: one fitting iteration is enough for a plan to begin */
@@ -420,7 +420,6 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	int other = end_iteration(r, last, number);
 
 	r->taken -= r->taken > 0;
-
 	/* tensors of other sizes would find no free memory between the claimed places, and take more */
 	if (r->fitted)
 		claim_places(r);

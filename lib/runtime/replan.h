@@ -86,8 +86,8 @@ static inline int um_replan_begins_cold(const struct um_replan *r)
 
 /* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several
  * steady ones save. Where few iterations fit, it waits for the second one in a row; where ops are predicted without a
- * plan, it waits at first until one has fitted. Each time in a row that it was left too early, it waits for about twice
- * as many. */
+ * plan, it waits at first until one has fitted. After it was left too early, it waits for one more that fits, and after
+ * the second time in a row for three. */
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
 	return um_follow_waits(r->state) && r->referee.allowed == UM_REFEREE_PLANNED &&
