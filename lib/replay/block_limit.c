@@ -67,6 +67,18 @@ void um_block_limit_visit(struct um_block_limit *l, void (*visit)(void *user, ui
 	pthread_mutex_unlock(&l->lock);
 }
 
+int um_block_limit_has(struct um_block_limit *l, uint64_t addr)
+{
+	int has;
+
+	if (!l->on)
+		return 0;
+	pthread_mutex_lock(&l->lock);
+	has = um_block_lru_find(&l->resident, addr) != NULL;
+	pthread_mutex_unlock(&l->lock);
+	return has;
+}
+
 /* As the driver does: the block that was prefetched least recently is evicted for another one. */
 static void note(struct um_block_lru *r, uint64_t addr, uint64_t bytes)
 {

@@ -42,6 +42,9 @@ int um_block_limit_change(struct um_block_limit *l, uint64_t blocks, int watches
 /* Calls `visit` for each resident block, that which was prefetched least recently first. */
 void um_block_limit_visit(struct um_block_limit *l, void (*visit)(void *user, uint64_t addr), void *user);
 
+/* Is the block in the list? */
+int um_block_limit_has(struct um_block_limit *l, uint64_t addr);
+
 /* Called before a prefetch of the range: 0, or -ENOSPC and it must not be prefetched. */
 int um_block_limit_add(struct um_block_limit *l, uint64_t addr, uint64_t bytes);
 

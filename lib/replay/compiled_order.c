@@ -8,21 +8,54 @@
 
 #include <errno.h>
 
-/* Blocks freed by the first k outs of an iteration. */
+/* Blocks freed by the first k outs of an iteration, and those of them that are of supplied tensors. */
+struct freed_by {
+	int64_t all, supplied;
+};
+
 struct freed {
-	int64_t *at;
+	struct freed_by *at;
 	size_t n, cap;
 };
 
-static int find_freed(struct freed *f, const struct um_compiled_iteration *iteration)
+static int find_freed(struct freed *f, const struct um_compiled_iteration *iteration, const struct um_schedule *s)
 {
-	int64_t sum = 0;
-	int err = um_vec_push(f, 0);
+	struct freed_by sum = {0, 0};
+	int err = um_vec_push(f, sum);
 
-	for (size_t i = 0; i < iteration->actions.n && !err; i++)
-		if (iteration->actions.at[i].kind == UM_ACTION_EVICT)
-			err = um_vec_push(f, sum += (int64_t)(iteration->actions.at[i].bytes / UM_BLOCK_BYTES));
+	for (size_t i = 0; i < iteration->actions.n && !err; i++) {
+		const struct um_action *a = &iteration->actions.at[i];
+		int64_t blocks = (int64_t)(a->bytes / UM_BLOCK_BYTES);
+
+		if (a->kind != UM_ACTION_EVICT)
+			continue;
+		sum.all += blocks;
+		if (a->slot < s->slots.n && s->slots.at[a->slot].flags & UM_SLOT_SUPPLIED)
+			sum.supplied += blocks;
+		err = um_vec_push(f, sum);
+	}
 	return err;
+}
+
+/* By outs up to m, relative to the beginning of this iteration. */
+static struct freed_by freed_by(const struct freed *now, const struct freed *before, int64_t m)
+{
+	struct freed_by was, end;
+
+	if (m >= 0)
+		return now->at[m];
+	was = before->at[m + (int64_t)before->n - 1];
+	end = before->at[before->n - 1];
+	return (struct freed_by){was.all - end.all, was.supplied - end.supplied};
+}
+
+/* Outs that no in waits for may end late. Those of supplied tensors may be left out (executor_supplied.c). */
+static void note_peak(struct um_compiled_plan *p, int64_t blocks, int64_t supplied)
+{
+	if (blocks - supplied > (int64_t)p->peak)
+		p->peak = (uint64_t)(blocks - supplied);
+	if (supplied > (int64_t)p->supplied_leaving)
+		p->supplied_leaving = (uint64_t)supplied;
 }
 
 /* The number of outs that each in waits for: the fewest that leave room for it and for all ins before it, with all
@@ -35,6 +68,7 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 	int64_t m = before ? 1 - (int64_t)before->n : 0; /* at most all outs of the previous iteration pending */
 	int64_t seen = 0; /* outs issued no later than this in */
 	size_t next = 0, drops = 0, faults = 0;
+	struct freed_by freed;
 
 	for (size_t i = 0; i < p->actions.n; i++) {
 		struct um_action *a = &p->actions.at[i];
@@ -49,15 +83,14 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 		for (; drops < a->drops; drops++)
 			dropped += b->drops.at[drops].frees;
 		for (; m < seen; m++) {
-			/* Freed by outs up to m, relative to the beginning of this iteration. */
-			int64_t got = m >= 0 ? now->at[m]
-					     : before->at[m + (int64_t)before->n - 1] - before->at[before->n - 1];
-
-			if (in <= room + got + dropped)
+			if (in <= room + freed_by(now, before, m).all + dropped)
 				break;
 		}
+		freed = freed_by(now, before, m);
 		if (a->room < m)
 			a->room = (int32_t)m;
+		note_peak(b->out, in - room - dropped - freed.all + (int64_t)b->capacity,
+			  freed_by(now, before, seen).supplied - freed.supplied);
 	}
 }
 
@@ -71,10 +104,10 @@ static int add_room(struct um_compiled_plan_walk *b)
 {
 	struct um_compiled_plan *p = b->out;
 	struct freed now = {0}, before = {0};
-	int err = find_freed(&now, b->to);
+	int err = find_freed(&now, b->to, &b->plan->sched);
 
 	if (!err && b->to != p->iterations)
-		err = find_freed(&before, b->to - 1);
+		err = find_freed(&before, b->to - 1, &b->plan->sched);
 	if (err)
 		goto out;
 	if (b->to == &p->iterations[UM_COMPILED_PLAN_STEADY]) {

@@ -100,7 +100,9 @@ struct um_compiled_plan {
 	uint64_t over; /* number of ins without room by this count: the driver will evict */
 	uint64_t host; /* blocks that leave the device in a steady iteration, with or without content, or stay on the
 			  host: the driver gives each of them host memory */
-	uint64_t peak; /* blocks that are resident at most, in all compiled iterations */
+	uint64_t peak; /* blocks that are resident at most, in all compiled iterations, whenever evictions that no
+			  prefetch waits for end; without blocks of supplied tensors that are being evicted */
+	uint64_t supplied_leaving; /* those at most */
 	/* For a completely compiled plan: */
 	uint8_t *resident; /* by block: on the device when a steady iteration ends */
 	uint32_t *from; /* by block: the block whose memory it has in the next iteration; its own number unless tensors

@@ -24,6 +24,19 @@ static int cmp_addr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Ascending, each one once. */
+static void sort(struct um_kept *k)
+{
+	size_t n = 0;
+
+	if (k->n)
+		qsort(k->at, k->n, sizeof *k->at, cmp_addr);
+	for (size_t i = 0; i < k->n; i++)
+		if (!n || k->at[n - 1] != k->at[i])
+			k->at[n++] = k->at[i];
+	k->n = n;
+}
+
 static int has_address(const uint64_t *sorted, size_t n, uint64_t addr)
 {
 	return um_bisect_find(sorted, n, addr) < n;
@@ -44,9 +57,14 @@ struct um_cleared {
 struct um_clearing {
 	const uint64_t *keep; /* blocks that stay, ascending */
 	size_t n_keep;
+	const uint64_t *used; /* blocks that the plan uses, ascending */
+	size_t n_used;
 	uint64_t room; /* blocks that may stay */
+	uint64_t probable; /* blocks to come that may stay and are probably resident: the others may not take their room
+			    */
 	unsigned marked; /* streams with a mark after all ops so far */
 	uint64_t resident; /* blocks that may be on the device */
+	uint64_t unsure; /* those of them that the plan does not use, and stay */
 	uint64_t evicted, dropped; /* those of them that the out lane and the drop lane evict */
 	UM_VEC(struct um_cleared) out; /* by action of the out lane; addresses ascend */
 	UM_VEC(struct um_stayed) stayed; /* addresses ascend */
@@ -95,7 +113,35 @@ static enum um_residency residency(const struct um_executor *ex, uint64_t addr)
 {
 	enum um_residency r = ex->host.residency ? ex->host.residency(ex->host.user, addr) : UM_RESIDENCY_UNKNOWN;
 
+	if (r == UM_RESIDENCY_UNKNOWN && um_block_lru_find(&ex->supplied, addr))
+		return UM_RESIDENT;
 	return r == UM_RESIDENT && um_advice_state_ended(&ex->read_mostly, addr) ? UM_NOT_RESIDENT : r;
+}
+
+/* Without better knowledge: have hints made it resident? */
+static int is_probable(struct um_executor *ex, uint64_t addr, enum um_residency resides)
+{
+	return resides == UM_RESIDENT ||
+	       (resides == UM_RESIDENCY_UNKNOWN && um_block_limit_has(&ex->lanes.limit, addr));
+}
+
+static int take_room(struct um_clearing *c, int probable)
+{
+	int has = c->room > (probable ? 0 : c->probable);
+
+	c->room -= (uint64_t)has;
+	c->probable -= (uint64_t)(probable && c->probable);
+	return has;
+}
+
+static uint64_t count_probable(struct um_executor *ex, const struct um_executor_range *used,
+			       const struct um_clearing *c)
+{
+	uint64_t n = 0;
+
+	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES)
+		n += !has_address(c->keep, c->n_keep, a) && is_probable(ex, a, residency(ex, a));
+	return n;
 }
 
 /* Evicts the resident blocks in use that are not to stay, in runs of one kind. */
@@ -112,10 +158,9 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
 		c->resident += resides != UM_NOT_RESIDENT;
-		if (!stays && !dead && c->room) {
-			stays = 1;
-			c->room--;
-		}
+		if (!stays && !dead)
+			stays = take_room(c, is_probable(ex, a, resides));
+		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !has_address(c->used, c->n_used, a);
 		if (stays && resides == UM_RESIDENT)
 			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, 0})) != 0;
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
@@ -168,6 +213,14 @@ static void note_evicted(const struct um_clearing *c, struct um_executor_range r
 	}
 }
 
+/* Where the blocks of an action are now, or will be as planned if its tensor is not born yet. */
+static struct um_executor_range locate_born(const struct um_action *a, const struct um_cursor *c)
+{
+	struct um_executor_range r = um_executor_locate(a, c);
+
+	return r.bytes ? r : (struct um_executor_range){a->addr, a->bytes};
+}
+
 /* Which ins of the first iteration prefetch what is resident; and what those wait for that wait for no eviction of the
  * plan's own: the fewest evictions before the plan that leave room for the blocks which are not on the device, so that
  * both directions of the link are used at once. `base`: the number of evictions before those. */
@@ -180,10 +233,8 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 	int stayed;
 
 	for (; a < end && !c->failed; a++) {
-		struct um_executor_range r = um_executor_locate(a, cursor);
+		struct um_executor_range r = locate_born(a, cursor);
 
-		if (!r.bytes) /* not born yet */
-			r = (struct um_executor_range){a->addr, a->bytes};
 		for (uint64_t off = 0; a->kind == UM_ACTION_PREFETCH && off < r.bytes; off += UM_BLOCK_BYTES) {
 			blocks += !(has_address(c->keep, c->n_keep, r.addr + off) && residency(ex, r.addr + off));
 			own = find_cleared(c, r.addr + off);
@@ -199,10 +250,8 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 	}
 }
 
-static int add_kept(struct um_kept *kept, const struct um_action *a, const struct um_cursor *c)
+static int add_kept(struct um_kept *kept, struct um_executor_range r)
 {
-	struct um_executor_range r = um_executor_locate(a, c);
-
 	for (; r.bytes; r.addr += UM_BLOCK_BYTES, r.bytes -= UM_BLOCK_BYTES)
 		if (um_vec_push(kept, r.addr))
 			return -ENOMEM;
@@ -217,12 +266,36 @@ static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c
 
 	for (; a < end && a->at == 0 && !err; a++)
 		if (a->kind == UM_ACTION_PREFETCH && a->room <= 0)
-			err = add_kept(kept, a, c);
+			err = add_kept(kept, um_executor_locate(a, c));
 	for (size_t i = 0; i < p->stays.n && !err; i++)
-		err = add_kept(kept, &p->stays.at[i], c);
-	if (kept->n)
-		qsort(kept->at, kept->n, sizeof *kept->at, cmp_addr);
+		err = add_kept(kept, um_executor_locate(&p->stays.at[i], c));
+	sort(kept);
 	return err;
+}
+
+/* All blocks that the first iteration prefetches, ascending. */
+static int find_prefetched(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *all)
+{
+	const struct um_action *a = p->iterations[0].actions.at, *end = a + p->iterations[0].actions.n;
+	int err = 0;
+
+	for (; a < end && !err; a++)
+		if (a->kind == UM_ACTION_PREFETCH)
+			err = add_kept(all, locate_born(a, c));
+	sort(all);
+	return err;
+}
+
+/* The room beside the plan is for supplied tensors. Some of it may be taken, by other blocks or by theirs. */
+static void open_room(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity,
+		      const struct um_schedule *s)
+{
+	uint64_t taken = ex->program->peak + c->unsure;
+
+	um_executor_open_room(ex, s, capacity > taken ? capacity - taken : 0);
+	for (size_t i = 0; i < c->stayed.n && ex->supplied.most; i++)
+		if (!has_address(c->used, c->n_used, c->stayed.at[i].addr))
+			um_executor_stays_unused(ex, c->stayed.at[i].addr);
 }
 
 /* Is all memory of the plan in allocations that exist as a whole, and stay? */
@@ -341,6 +414,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	ex->out_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	ex->drop_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
 	ex->checks_all = turn < UM_COMPILED_PLAN_STEADY || !ex->inside || ex->lanes.results.listener.report;
+	ex->checks_some = ex->checks_all || ex->supplied.most;
 	um_lanes_update_drops(&ex->lanes);
 }
 
@@ -348,22 +422,21 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
 	struct um_clearing c = {.keep = p->blocks.at, .n_keep = p->blocks.n, .room = UINT64_MAX};
-	struct um_kept kept = {0};
-	uint64_t in_use = 0;
+	struct um_kept kept = {0}, prefetched = {0};
+	uint64_t in_use = 0, peak;
 	uint32_t base;
 	int err;
 
 	if (um_executor_too_many_streams(ex))
 		return -EAGAIN;
-	if (find_kept(p, cursor, &kept)) {
-		um_vec_fini(&kept);
-		return -ENOMEM;
-	}
-	if (ex->program)
+	err = find_kept(p, cursor, &kept) || find_prefetched(p, cursor, &prefetched) ? -ENOMEM : 0;
+	if (!err && ex->program)
 		um_executor_leave(ex);
-	err = set_advice(ex, p, used, n_used);
+	if (!err)
+		err = set_advice(ex, p, used, n_used);
 	if (err) {
 		um_vec_fini(&kept);
+		um_vec_fini(&prefetched);
 		return err;
 	}
 	ex->turn = 0;
@@ -375,20 +448,29 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
+	c.used = prefetched.at;
+	c.n_used = prefetched.n;
 	if (in_use > capacity_blocks) {
-		c.keep = kept.at;
-		c.n_keep = kept.n;
-		c.room = capacity_blocks > p->peak ? capacity_blocks - p->peak : 0;
+		int all = prefetched.n <= capacity_blocks;
+
+		peak = all && prefetched.n > p->peak ? prefetched.n : p->peak;
+		c.keep = all ? prefetched.at : kept.at;
+		c.n_keep = all ? prefetched.n : kept.n;
+		c.room = capacity_blocks > peak ? capacity_blocks - peak : 0;
+		for (size_t i = 0; i < n_used; i++)
+			c.probable += count_probable(ex, &used[i], &c);
 	}
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	for (size_t i = 0; i < n_used; i++)
 		evict_unplanned(ex, &used[i], &c);
 	find_early(ex, &c, capacity_blocks, base, cursor);
+	open_room(ex, &c, capacity_blocks, cursor->sched);
 	if (ex->unpoked)
 		um_executor_poke(ex);
 	um_vec_fini(&c.out);
 	um_vec_fini(&c.stayed);
 	um_vec_fini(&kept);
+	um_vec_fini(&prefetched);
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	begin_counts(ex, 0);
 	return 0;
@@ -399,10 +481,14 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
 	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .room = UINT64_MAX};
+	uint64_t addr;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
+	ex->supplied.serial++;
 	for (size_t i = 0; i < n; i++)
 		evict_unplanned(ex, &used[i], &dead);
+	while (um_executor_room_exceeded(ex, &addr))
+		evict_run(ex, &dead, UM_ACTION_EVICT, addr, UM_BLOCK_BYTES);
 	um_vec_fini(&dead.out);
 	um_vec_fini(&dead.stayed);
 	begin_counts(ex, ex->turn + 1);

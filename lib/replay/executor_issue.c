@@ -31,6 +31,11 @@ static struct um_executor_range locate_moved(const struct um_action *a, const st
 	return lo < hi ? (struct um_executor_range){lo, hi - lo} : (struct um_executor_range){a->addr, 0};
 }
 
+static inline int is_supplied(const struct um_action *a, const struct um_cursor *c)
+{
+	return a->slot != UM_NO_SLOT && c->sched->slots.at[a->slot].flags & UM_SLOT_SUPPLIED;
+}
+
 static inline int is_moved(const struct um_action *a, const struct um_cursor *c)
 {
 	return a->slot != UM_NO_SLOT && c->slots[a->slot].off;
@@ -61,8 +66,8 @@ static int is_rotated(const struct um_action *a, const struct um_cursor *c)
 /* An eviction before the first op is of a tensor that was used last by the last op of the previous iteration. */
 static int is_of_previous(const struct um_action *a, const struct um_cursor *c)
 {
-	return a->at == 0 && a->kind != UM_ACTION_PREFETCH && a->kind != UM_ACTION_DISCARD && a->slot != UM_NO_SLOT &&
-	       c->sched->slots.at[a->slot].flags & UM_SLOT_SUPPLIED && c->next[a->slot].id.v;
+	return a->at == 0 && a->kind != UM_ACTION_PREFETCH && a->kind != UM_ACTION_DISCARD && is_supplied(a, c) &&
+	       c->next[a->slot].id.v;
 }
 
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c)
@@ -228,7 +233,11 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, const s
 			ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
 		r = um_executor_clip(ex, um_executor_locate(a, cursor));
 	}
-	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor))
+	if (ex->supplied.most && is_supplied(a, cursor))
+		r = um_executor_supply(ex, a->kind, r);
+	if (ex->supplied_outs && (int32_t)(ex->supplied_outs - room) > 0)
+		room = ex->supplied_outs;
+	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor) || is_supplied(a, cursor))
 		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
 	if (early && early->resident == r.addr)
 		r.bytes = 0; /* prefetched again, each block would take the driver as long as a copy of some pages */
@@ -291,8 +300,9 @@ static __attribute__((noinline)) int put_some(struct um_executor *ex, const stru
 
 	ex->unpoked = 1;
 	for (; a < end && !err; a++)
-		err = ex->checks_all || is_moved(a, cursor) ? put_checked(ex, a, cursor, m)
-							    : put_planned(ex, a, a + 1, m);
+		err = ex->checks_all || ex->supplied_outs || is_moved(a, cursor) || is_supplied(a, cursor)
+			      ? put_checked(ex, a, cursor, m)
+			      : put_planned(ex, a, a + 1, m);
 	return err;
 }
 
@@ -302,7 +312,7 @@ static __attribute__((noinline)) int issue(struct um_executor *ex, const struct 
 					   const struct um_use *uses, uint32_t n)
 {
 	struct marks m = {.live = um_executor_streams(ex)};
-	int err = ex->checks_all || cursor->n_moved ? put_some(ex, a, end, cursor, &m) : put_planned(ex, a, end, &m);
+	int err = ex->checks_some || cursor->n_moved ? put_some(ex, a, end, cursor, &m) : put_planned(ex, a, end, &m);
 
 	if (err) {
 		um_executor_leave(ex);

@@ -2,12 +2,13 @@
  *
  * executor_state.h - the executor, for the files that it consists of: executor_adopt.c begins plans, executor_issue.c
  * carries them out, executor_direct.c the requests of the horizon, executor_wait.c the waits of ops, executor_advice.c
- * the advice on memory; executor_counts.c has its counters
+ * the advice on memory, executor_supplied.c the room for supplied tensors; executor_counts.c has its counters
  */
 #ifndef UM_REPLAY_EXECUTOR_STATE_H
 #define UM_REPLAY_EXECUTOR_STATE_H
 
 #include "replay/advice_state.h"
+#include "replay/block_lru.h"
 #include "replay/executor.h"
 #include "replay/lanes.h"
 
@@ -27,10 +28,15 @@ struct um_executor {
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
 	UM_VEC(struct um_early_in) early; /* by action of the first iteration, its first ones */
+	struct um_block_lru supplied; /* blocks beside the plan that stay: of supplied tensors, or that were there */
+	int supplied_leave; /* some supplied tensors leave, for lack of room */
+	int supplied_left; /* there is less room since, so that nothing waits for those that leave */
+	uint32_t supplied_outs; /* before: outs that all ins wait for */
 	struct um_executor_range whole; /* no range inside this memory is clipped */
 	int inside; /* all ranges of the plan are in such memory */
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
 	int checks_all; /* no action of this iteration is taken as planned: see put_checked() */
+	int checks_some; /* some are not */
 	uint64_t turn; /* number of iterations since the plan was adopted */
 	int can_refresh; /* all blocks to refresh are at their planned places */
 	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */
@@ -135,6 +141,15 @@ void um_executor_withdraw_ended(struct um_executor *ex);
 /* Where the blocks of an action are now. */
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c);
 void um_executor_forget_targets(struct um_executor *ex);
+/* As many blocks may stay beside the plan, of supplied tensors if it has any. */
+void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t blocks);
+/* The next block that has to be evicted, as there is less room now that others are being evicted. 0: none. */
+int um_executor_room_exceeded(struct um_executor *ex, uint64_t *addr);
+/* A resident block that is none of the plan's takes some of that room until it is used. */
+void um_executor_stays_unused(struct um_executor *ex, uint64_t addr);
+/* What an action on the blocks of a supplied tensor is about, with that room. No bytes: nothing is to be done. */
+struct um_executor_range um_executor_supply(struct um_executor *ex, enum um_action_kind kind,
+					    struct um_executor_range r);
 /* Marks the streams of `which` that are not in `*marked`. 0 or -EAGAIN. */
 static inline int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *marked)
 {
