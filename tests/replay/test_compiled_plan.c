@@ -133,6 +133,37 @@ static void born_early(void)
 	um_plan_fini(&plan);
 }
 
+/* Three slots take turns, each of which leaves before the next one comes. Returns the peak with room for `capacity`
+ * blocks. */
+static uint64_t peak_of(uint64_t capacity)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+	uint64_t peak;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	for (uint32_t i = 0; i < 3; i++) {
+		make_slot(&plan, BASE + i * MIB2, MIB2, -1, -1);
+		make_hint(&plan, UM_HINT_EVICT, i, (i + 2) % 3, 0, MIB2);
+		make_hint(&plan, UM_HINT_PREFETCH, i, i, 0, MIB2);
+	}
+	make_op(&plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
+	make_op(&plan, "c", SLOTS(2), UM_UPDATE);
+	ok(um_compiled_plan_build(&plan, capacity, &p) == 0, "peak: the plan compiles");
+	peak = p.peak;
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+	return peak;
+}
+
+static void peak(void)
+{
+	is_u64(peak_of(2), 2, "peak: prefetches wait for evictions where there is no room");
+	is_u64(peak_of(3), 3, "peak: a block that is evicted counts until a prefetch waits for that");
+}
+
 /* Memory of freed slots stays while room lasts; the one needed last is discarded when there is none. */
 static void trims(void)
 {
@@ -497,6 +528,7 @@ int main(void)
 	turns();
 	shared();
 	born_early();
+	peak();
 	trims();
 	partial();
 	return tap_done();
