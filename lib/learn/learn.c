@@ -197,6 +197,7 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it)
 	if (rc)
 		return rc;
 	l->other = um_previous_iteration_other(&m->past, it);
+	l->observed = um_previous_iteration_is_like(&m->past, it);
 	m->facts = um_iteration_facts(it, &m->past, &m->now);
 	return 0;
 }

@@ -28,6 +28,12 @@ int um_previous_iteration_fill(struct um_previous_iteration *p,
 /* The number that the tensor had; UM_NO_NUMBER if it was not in that iteration. */
 uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id);
 
+/* Is it the one before this one, and did it do the same? */
+static inline int um_previous_iteration_is_like(const struct um_previous_iteration *p, const struct um_iteration *it)
+{
+	return p->known && p->n + 1 == it->n && p->signature == it->signature;
+}
+
 /* Share of this iteration's bytes, 0 to 1, that are of older tensors which the previous iteration did not have. */
 double um_previous_iteration_other(const struct um_previous_iteration *p, const struct um_iteration *it);
 

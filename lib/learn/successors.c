@@ -128,7 +128,7 @@ static void find_late(struct um_successors *r, const struct um_iteration *it)
 
 int um_successors_init(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past)
 {
-	int like = past->known && past->n + 1 == it->n && past->signature == it->signature;
+	int like = um_previous_iteration_is_like(past, it);
 	size_t n = it->tensors.n;
 	unsigned char *taken = calloc(n + 1, 1);
 

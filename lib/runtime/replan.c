@@ -379,7 +379,7 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	l.err = um_learner_feed(&r->learner, last);
 	if (!l.err && l.followed && !within)
 		l.err = um_learner_know_key(&r->learner, last);
-	l.changed = r->learner.key != r->key;
+	l.changed = r->learner.observed && r->learner.key != r->key; /* a plan is not made anew for a guess */
 	r->repetitions = is_repeated(r, last) ? r->repetitions + 1 : 0;
 	l.repeated = r->repetitions > r->planning.leash.repetitions;
 	if (r->taught && r->repetitions) /* a plan of the iteration before would have fitted this one */

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs of which most iterations are alike, in less memory than an op uses: now and then one has two ops more, or
-# the CPU reads a result at its end.
+# Programs of which most iterations are alike, in less memory than an op uses, or than two buffers that take turns: now
+# and then one has an op or two more, or the CPU reads a result at its end.
 . "${top_srcdir:=.}/tests/tap.sh"
 
 # Particles: a list of pairs is built every `odd` iterations, and the CPU reads positions every `host` iterations.
@@ -39,6 +39,35 @@ particles() { # ODD HOST
 	}'
 }
 
+# A lattice: two fields take turns, in ten slabs, and every `odd` iterations their moments are computed.
+lattice() { # ODD
+	awk -v odd="$1" '
+	function out(line) { print "{\"ev\":" line "}" }
+	function alloc(mib) {
+		out("\"alloc\",\"t\":" n ",\"bytes\":" mib * 1048576 ",\"role\":\"param\"")
+		size[n] = mib
+		return n++
+	}
+	function op(name, r, w, mib) {
+		out("\"op\",\"name\":\"" name "\",\"r\":[" r "],\"w\":[" w "],\"bytes\":" mib * 1048576)
+	}
+	function slab(field, k) { return "[" field "," k * 14680064 ",14680064]" }
+	BEGIN {
+		n = 0
+		print "{\"umtrace\":1,\"source\":\"by hand\",\"workload\":\"lattice\"}"
+		f[0] = alloc(140); f[1] = alloc(140); moments = alloc(12); walls = alloc(8)
+		for (t = 0; t < n; t++)
+			op("load", "", t, size[t])
+		for (i = 0; i < 24; i++) {
+			out("\"iter\",\"n\":" i)
+			for (k = 0; k < 10; k++)
+				op("stream", slab(f[i % 2], k) "," walls, slab(f[1 - i % 2], k), 36)
+			if (odd && i % odd == odd - 1)
+				op("moments", f[1 - i % 2], moments, 152)
+		}
+	}'
+}
+
 # Two fields of the iterations from number $2 on: time in microseconds, faults, hints of the plan.
 iterations() { # NAME FIRST
 	"$UMADVISE" simulate "$tmp/$1.umtrace" --profile a100 --budget 200MiB --iterations 24 --per-iteration \
@@ -69,4 +98,15 @@ planned=$(awk '$1 > 6 && $4 { n++ } END { print n }' "$tmp/host.txt")
 is "$planned" 17 "the plan goes on after the CPU has read a result"
 next=$(awk -v s="$steady" '$1 == 8 { print int($2 * 100 / s) }' "$tmp/host.txt")
 ok "the second iteration after that is as fast as without the access ($next %)" test "$next" -le 101
+
+lattice 0 >"$tmp/plain.umtrace"
+lattice 10 >"$tmp/odd.umtrace"
+for kind in plain odd; do
+	iterations $kind 3 >"$tmp/$kind.txt"
+done
+is "$(awk '{ n += $3 } END { print n }' "$tmp/odd.txt")" 0 \
+	"what stays although the plan does not use it leaves room for its evictions to end: no page faults"
+after=$(awk 'NR == FNR { s = $2; next } $1 > 10 && $1 < 19 { t += $2 } END { print int(t * 100 / (8 * s)) }' \
+	"$tmp/plain.txt" "$tmp/odd.txt")
+ok "the plan of buffers that take turns is not made anew after an odd iteration ($after %)" test "$after" -le 101
 tap_done
