@@ -99,6 +99,7 @@ uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t 
 void um_horizon_recall(struct um_horizon *h)
 {
 	um_executor_visit_resident(h->host.executor, recall_block, h);
+	h->recalled = 1;
 }
 
 /* --- the op at hand ----------------------------------------------------------------------------------------------- */

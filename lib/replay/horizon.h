@@ -131,6 +131,7 @@ struct um_horizon {
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
+	int recalled; /* what is resident was recalled: it is not known when it is used next */
 	int exceeds; /* more blocks than may have host memory */
 	/* blocks that may be prefetched in vain for ops to come: before a fork, and after it; each correct prediction
 	 * adds one */

@@ -109,7 +109,8 @@ static int window_fits(const struct um_horizon *h)
 	return used + (growth > 0 ? (uint64_t)growth / UM_BLOCK_BYTES : 0) < most - most / 16;
 }
 
-/* The program has gone on elsewhere than was expected: when tensors are used next follows from there. */
+/* The program has gone on elsewhere than was expected, or a plan was left: when tensors are used next follows from
+ * there. */
 static void rematch(struct um_horizon *h, uint64_t until)
 {
 	struct um_predictor *p = h->host.predictor;
@@ -141,8 +142,10 @@ static void scan(struct um_horizon *h)
 	const struct um_predictor_op *op;
 
 	if (h->scanned < p->n_ops || p->jumped || h->scan_again <= p->n_ops) {
-		if (p->far && h->credit > (int64_t)p->tensors.n)
-			rematch(h, h->scanned);
+		if ((p->far || h->recalled) && p->match && h->credit > (int64_t)p->tensors.n) {
+			rematch(h, h->recalled ? UM_PREDICTOR_UNKNOWN : h->scanned);
+			h->recalled = 0;
+		}
 		um_horizon_blocks_begin(&h->blocks, p->n_ops + 1);
 		h->scanned = p->n_ops;
 		h->scan_again = h->unbrought = 0;

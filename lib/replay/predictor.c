@@ -167,6 +167,7 @@ int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op)
 								    .begins = ends_before(p, p->n_ops),
 								    .ns = op->ns,
 								    .iteration = p->iteration,
+								    .segment = p->segment,
 								    .follower = UM_SCORE_BEGIN};
 	um_live_curve_add(&p->live, p->n_ops, op->live);
 	for (uint32_t k = 0; k < op->n_uses; k++) {

@@ -144,7 +144,11 @@ int um_predictor_is_later(const struct um_predictor *p, uint64_t op)
 
 const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i)
 {
-	return p->match && i <= p->n_ops - p->match ? um_predictor_op_at(p, p->match + i) : NULL;
+	const struct um_predictor_op *op = um_predictor_op_at(p, p->match + i);
+
+	if (!p->match || i > p->n_ops - p->match || op->segment != um_predictor_op_at(p, p->match)->segment)
+		return NULL;
+	return op;
 }
 
 int um_predictor_is_after_fork(const struct um_predictor *p, uint64_t i)

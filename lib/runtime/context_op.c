@@ -215,6 +215,7 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 					       .n_uses = o->n_uses};
 
 	if (o->beside_plan) {
+		um_predictor_skip(&adv->predictor);
 		um_horizon_forget(&adv->horizon);
 		um_horizon_recall(&adv->horizon);
 	}

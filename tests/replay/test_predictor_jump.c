@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The predictor where the program does not go on as was expected: iterations of several kinds that begin alike.
+ * The predictor where the program does not go on as was expected: iterations of several kinds that begin alike, and a
+ * plan that is left.
  */
 #include "replay/predictor.h"
 
@@ -98,8 +99,37 @@ static void next_uses(void)
 	um_predictor_fini(&p);
 }
 
+/* Iterations, of which the third one reads something else between two passes; others under a plan, and one that leaves
+ * it. */
+static void left_out(void)
+{
+	struct um_tensor before, other;
+
+	begin();
+	born(&before);
+	born(&other);
+	op("load", &before);
+	iteration(2);
+	iteration(2);
+	born(&sum);
+	passes(0, 1);
+	op("read", &other);
+	passes(1, 2);
+	ops("update", m);
+	um_predictor_skip(&p);
+	passes(0, 1);
+	ok(um_predictor_ahead(&p, 2 * LAYERS + 2) != NULL, "ops are expected as far as none was left out");
+	ok(um_predictor_ahead(&p, 2 * LAYERS + 3) == NULL, "what comes after ops that were left out is not expected");
+	is_u64(um_predictor_rematch(&p, other.predicted, UM_PREDICTOR_UNKNOWN), p.n_ops + 1,
+	       "where a plan is left, a tensor is expected at its first use after the match");
+	is_u64(um_predictor_rematch(&p, before.predicted, UM_PREDICTOR_UNKNOWN), UM_PREDICTOR_UNKNOWN,
+	       "what no op used after the match is not expected");
+	um_predictor_fini(&p);
+}
+
 int main(void)
 {
 	next_uses();
+	left_out();
 	return tap_done();
 }
