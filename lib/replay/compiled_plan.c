@@ -519,6 +519,7 @@ static int find_missing(struct um_compiled_plan_walk *b)
 		um_compiled_plan_dead_remove(b, bl);
 		bl->wanted = bl->away = 0;
 		bl->resident = bl->unsure = bl->dead_on_host = bl->fetch = 0;
+		bl->faults >>= 1;
 		bl->last_in = bl->last_out = INT32_MIN;
 	}
 	for (uint32_t k = 0; k < b->slot_part[b->plan->sched.slots.n]; k++)

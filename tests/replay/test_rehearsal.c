@@ -185,12 +185,21 @@ static void remote(void)
 	um_plan_fini(&plan);
 }
 
+static uint32_t count(const struct um_compiled_iteration *of, enum um_action_kind kind)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < of->actions.n; i++)
+		n += of->actions.at[i].kind == kind;
+	return n;
+}
+
 /* The driver pages an op of three blocks with memory for two; another op needs two blocks. */
 static void paged(void)
 {
 	struct um_profile p = link_alone();
 	struct um_compiled_plan program;
-	uint32_t drops = 0, copies = 0, faults = 0;
+	uint32_t drops, copies, faults;
 	uint64_t ns;
 	struct um_plan plan;
 
@@ -208,16 +217,13 @@ static void paged(void)
 
 	const struct um_compiled_iteration *steady = &program.iterations[UM_COMPILED_PLAN_STEADY];
 
-	for (size_t i = 0; i < steady->actions.n; i++) {
-		const struct um_action *a = &steady->actions.at[i];
-
-		drops += a->kind == UM_ACTION_DISCARD;
-		copies += a->kind == UM_ACTION_DROP_WITH_COPY;
-	}
+	drops = count(steady, UM_ACTION_DISCARD);
+	copies = count(steady, UM_ACTION_DROP_WITH_COPY);
 	faults = steady->faults.n == 1 && steady->faults.at[0].op == 0 ? steady->faults.at[0].blocks : 0;
 	ok(faults > 0 && !steady->faults.at[0].copied, "the large op faults on %u blocks without content", faults);
 	ok(copies && drops < 3, "blocks that it will fault on are copied out, not discarded: %u, and %u", copies,
 	   drops);
+	is_u64(count(&program.iterations[0], UM_ACTION_DROP_WITH_COPY), copies, "so they are in the first iteration");
 	um_compiled_plan_fini(&program);
 	ns = rehearsed(&plan, 2, &p);
 	p.c_batch = 10000;
