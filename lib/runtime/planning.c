@@ -216,7 +216,7 @@ static void become_ready(struct um_planning *p)
 	const struct um_plan_job *j = p->job;
 
 	p->state = UM_PLANNING_READY;
-	p->misfits = 0;
+	p->misfits = p->held = 0;
 	p->failed_key = j->err && j->err != -ENOMEM ? p->order.key : 0;
 	if (j->err == -ETIMEDOUT)
 		p->late_ops = j->sched.ops.n;

@@ -52,6 +52,7 @@ struct um_planning {
 	struct um_planning_order order; /* of the plan that is made, or ready */
 	int fresh; /* it was made from the latest iteration */
 	unsigned misfits; /* iterations of its key whose tensors were elsewhere, since it is ready */
+	unsigned held; /* iterations of its key for which it was held back, since it is ready */
 	int no_thread; /* none can be started */
 	int relaunches; /* plans of one iteration may launch ops again */
 	uint64_t failed_key; /* of the latest schedule without a plan; 0: none */

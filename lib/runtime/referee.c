@@ -58,9 +58,15 @@ static struct um_referee_key *find(struct um_referee *r, uint64_t key)
 	return NULL;
 }
 
+/* 0 is that of a free entry. */
+static uint64_t key_of(uint64_t signature)
+{
+	return signature ? signature : 1;
+}
+
 struct um_referee_key *um_referee_meet(struct um_referee *r, uint64_t signature)
 {
-	uint64_t key = signature ? signature : 1; /* 0 is that of a free entry */
+	uint64_t key = key_of(signature);
 	struct um_referee_key *k = find(r, key);
 
 	if (!k) {
@@ -350,4 +356,13 @@ int um_referee_measure(struct um_referee *r, const struct um_referee_mark *m, ui
 		return judge(r, k, change);
 	end_trial(r, NULL);
 	return 0;
+}
+
+const struct um_time_samples *um_referee_samples(const struct um_referee *r, uint64_t signature,
+						 enum um_referee_hints had)
+{
+	for (int i = 0; i < UM_REFEREE_KEYS; i++)
+		if (r->keys[i].key == key_of(signature))
+			return &r->keys[i].arms[had].samples;
+	return NULL;
 }

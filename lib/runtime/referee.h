@@ -120,6 +120,10 @@ struct um_referee_mark um_referee_end(struct um_referee *r, struct um_referee_ke
 int um_referee_measure(struct um_referee *r, const struct um_referee_mark *m, uint64_t ns,
 		       struct um_referee_change *change);
 
+/* The samples of iterations of the signature with these hints; NULL: it was not met lately. */
+const struct um_time_samples *um_referee_samples(const struct um_referee *r, uint64_t signature,
+						 enum um_referee_hints had);
+
 /* Another plan is followed: samples of the one before do not count. */
 void um_referee_forget_plan(struct um_referee *r);
 

@@ -9,6 +9,10 @@
 
 #include <errno.h>
 
+#define HOLD_MOST 8 /* iterations without a sample */
+#define HOLD_SAMPLES 3
+#define HOLD_PART 5 /* of a time, by which it may become less */
+
 void um_replan_report(struct um_replan *r, int err, const char *why)
 {
 	if (err == -ENOMEM)
@@ -87,6 +91,36 @@ static enum um_follow_event take_plan(struct um_replan *r, enum um_follow_event 
 	return um_follow_needs_plan(r->state, event) ? um_follow_without_plan(r->state, event) : event;
 }
 
+/* Does the plan leave an op to page faults whose excess predicted hints leave on the host? The op accesses it there
+ * once, as it streams; a plan does so only with tensors that live in all iterations. */
+static int pages_stream(const struct um_schedule *s)
+{
+	size_t i = 0;
+
+	while (i < s->ops.n &&
+	       (!s->ops.at[i].paged || !um_cost_streams(&s->ops.at[i].cost, um_sched_touched(s, &s->ops.at[i]))))
+		i++;
+	return i < s->ops.n;
+}
+
+/* Such a plan is held back until iterations with predicted hints are measured, and then while they take less time than
+ * it predicts. The first ones take longer, since predictions improve: of those only a large difference counts. */
+static int is_held(struct um_replan *r, const struct um_iteration *last)
+{
+	struct um_planning *p = &r->planning;
+	const struct um_plan *plan = &p->job->plan;
+	const struct um_time_samples *s;
+	uint64_t ns;
+
+	if (r->state || !r->referee.on || p->job->err || !pages_stream(&plan->sched))
+		return 0;
+	s = um_referee_samples(&r->referee, last->signature, UM_REFEREE_PREDICTED);
+	if (!s || !s->n)
+		return p->held++ < HOLD_MOST;
+	ns = um_time_samples_least(s) * p->order.n_iterations;
+	return ns - (s->n < HOLD_SAMPLES ? ns / HOLD_PART : 0) <= plan->rehearsed_ns;
+}
+
 /* Is the plan that is ready, of the iteration's schedule, to be followed? */
 static int is_wanted(const struct um_replan *r, enum um_follow_event event, const struct um_outcome *l)
 {
@@ -144,6 +178,8 @@ enum um_follow_event um_replan_settle(struct um_replan *r, enum um_follow_event 
 	int needs = um_follow_needs_plan(r->state, event), ready = um_planning_poll(p) == UM_PLANNING_READY, err;
 
 	ready = ready && !l->err && last->signature == p->order.signature && is_wanted(r, event, l);
+	if (ready && is_held(r, last))
+		return um_follow_without_plan(r->state, event);
 	if (ready && !um_learner_know_key(&r->learner, last) && r->learner.key == p->order.key)
 		return take_plan(r, event, last);
 	if (!needs)
@@ -157,5 +193,6 @@ enum um_follow_event um_replan_settle(struct um_replan *r, enum um_follow_event 
 		err = order_plan(r, event, last);
 	if (err)
 		return fail(r, event, err, "");
-	return p->state == UM_PLANNING_READY ? take_plan(r, event, last) : um_follow_without_plan(r->state, event);
+	return p->state == UM_PLANNING_READY && !is_held(r, last) ? take_plan(r, event, last)
+								  : um_follow_without_plan(r->state, event);
 }

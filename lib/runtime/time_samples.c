@@ -21,6 +21,15 @@ uint64_t um_time_samples_median(const struct um_time_samples *s)
 	return n ? sorted[n / 2] : 0;
 }
 
+uint64_t um_time_samples_least(const struct um_time_samples *s)
+{
+	uint64_t least = count(s) ? s->ns[0] : 0;
+
+	for (uint32_t i = 1; i < count(s); i++)
+		least = s->ns[i] < least ? s->ns[i] : least;
+	return least;
+}
+
 int64_t um_time_samples_excess(const struct um_time_samples *b, const struct um_time_samples *a, uint64_t margin)
 {
 	int64_t sum = 0;

@@ -26,6 +26,7 @@ static inline void um_time_samples_add(struct um_time_samples *s, uint64_t ns)
 }
 
 uint64_t um_time_samples_median(const struct um_time_samples *s); /* 0: no samples */
+uint64_t um_time_samples_least(const struct um_time_samples *s); /* likewise */
 
 /* The number of pairs in which the time of `b`, longer by a part 1 / `margin`, is less than that of `a`, less those in
  * which it is more. */

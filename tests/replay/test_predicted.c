@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_PERCENT 10
 
@@ -36,6 +37,12 @@ static void check(const char *name, const struct um_trace *t, const char *profil
 
 	if (um_play(t, &o, &r))
 		tap_bail("a trace is not played");
+	if (!r.planned_ns) { /* the plan pages an op, and iterations without it take less time */
+		ok(!strcmp(name, "lstm_lm") && percent == 50 && !r.faults,
+		   "%s on %s with %u %%: no plan, and no page faults", name, profile, percent);
+		um_play_result_fini(&r);
+		return;
+	}
 	ratio = r.played_ns ? (double)r.planned_ns / (double)r.played_ns : 0;
 	ok(r.planned_ns && ratio * 100 >= 100 - MOST_PERCENT && ratio * 100 <= 100 + MOST_PERCENT,
 	   "%s on %s with %u %% of its memory: predicted %.3f ms, played %.3f", name, profile, percent,
@@ -47,7 +54,7 @@ static void check(const char *name, const struct um_trace *t, const char *profil
 	um_play_result_fini(&r);
 }
 
-/* One op of lstm_lm exceeds half of its memory: the driver pages it. Blocks that it faults on must not be discarded. */
+/* One op of lstm_lm exceeds half of its memory, and streams: its excess stays on the host. */
 static void check_paged(void)
 {
 	struct um_trace *t = load("lstm_lm");
@@ -59,8 +66,7 @@ static void check_paged(void)
 
 	if (um_play(t, &o, &r))
 		tap_bail("a trace is not played");
-	ok(r.faults > 0 && r.faults < 512 * 4, "a paged op faults for pages of 64 KiB, not of 4 KiB: %llu faults",
-	   (unsigned long long)r.faults);
+	is_u64(r.faults, 0, "an op above the budget that streams has no page faults");
 	um_play_result_fini(&r);
 	um_trace_free(t);
 }
