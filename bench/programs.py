@@ -208,6 +208,24 @@ def fft_pde(p, n):
         w, old = old, w
 
 
+def coupling(p, n):
+    """Fluid of two buffers in turn; after five of its steps, two sweeps of a solid with constant matrices."""
+    now, then = ([p.load(50, f'{s}{i}') for i in range(20)] for s in 'fg')
+    solid = [p.load(60, f's{i}') for i in range(12)]
+    stiffness = [p.load(60, f'K{i}') for i in range(12)]
+    face = p.load(8, 'interface')
+    for i in range(n):
+        p.iter()
+        for k in range(20):
+            p.op('flux', [now[k], now[(k + 1) % 20], face], [then[k]], 4)
+        now, then = then, now
+        if i % 5 == 4:
+            p.op('transfer', [now[0], solid[0]], [face])
+            for _sweep in range(2):
+                for a, u in zip(stiffness, solid):
+                    p.op('solve', [a, u, face], [u], 4)
+
+
 # --- graphs, tables --------------------------------------------------------------------------------------------------
 
 def bfs(p, n):
@@ -714,7 +732,8 @@ def critic(p, n):
 KINDS = {name: f for name, f in list(globals().items())
          if getattr(f, '__code__', None) and f.__code__.co_varnames[:f.__code__.co_argcount] == ('p', 'n')}
 PERIODIC = ('multigrid', 'gemm_ooc', 'amr', 'ode', 'fft_pde', 'pagerank', 'kmeans', 'serving', 'curriculum', 'epochs',
-            'adapters', 'huge', 'giants', 'triad', 'slabs', 'roundrobin', 'inner')  # iterations are found without marks
+            'adapters', 'huge', 'giants', 'triad', 'slabs', 'roundrobin', 'inner',
+            'coupling')  # iterations are found without marks
 
 
 def write(out, kind, iterations, seed=0, marks=True):

@@ -19,7 +19,7 @@ struct build {
 	uint8_t *rotates, *used; /* by slot */
 	uint32_t *block; /* by slot: its first */
 	uint32_t *last; /* by part: scratch */
-	int64_t *live, *parts; /* by visit: differences */
+	int64_t *live, *overwritten, *parts; /* by visit: differences */
 };
 
 static uint64_t first_block(const struct um_slot *t)
@@ -309,11 +309,11 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 
 		if (there && b->touch[b->part_touch[k]].op < dies) {
 			const struct um_touch *u = &b->touch[b->part_touch[k]];
-			int dead =
-				!u->needs || t->dead_after || (name && w->s->slots.at[slot].flags & UM_SLOT_TRANSIENT);
+			int declared = t->dead_after || (name && w->s->slots.at[slot].flags & UM_SLOT_TRANSIENT);
 
 			b->to[here] = b->part_touch[k];
-			t->liveness = dead ? UM_LIVENESS_DEAD : UM_LIVENESS_NEEDED;
+			t->liveness = !u->needs || declared ? UM_LIVENESS_DEAD : UM_LIVENESS_NEEDED;
+			t->overwritten = !u->needs && !declared;
 			t->until = base + u->op;
 			return;
 		}
@@ -354,15 +354,20 @@ static int follow_all(struct build *w)
 
 /* --- gaps --------------------------------------------------------------------------------------------------------- */
 
-/* Adds one part to the gaps after visits [from, to); `to` UINT32_MAX: to the block's last. */
-static void span(struct build *w, uint32_t from, uint32_t to, int64_t bytes)
+/* Adds the part of a touch to the gaps after visits [from, to); `to` UINT32_MAX: to the block's last. */
+static void span(struct build *w, uint32_t from, uint32_t to, const struct um_touch *x)
 {
+	int64_t bytes = w->b->part[x->part].bytes;
+	int64_t live = x->liveness == UM_LIVENESS_NEEDED ? bytes : 0, overwritten = x->overwritten ? bytes : 0;
+
 	w->parts[from]++;
-	w->live[from] += bytes;
+	w->live[from] += live;
+	w->overwritten[from] += overwritten;
 	if (to == UINT32_MAX)
 		return;
 	w->parts[to]--;
-	w->live[to] -= bytes;
+	w->live[to] -= live;
+	w->overwritten[to] -= overwritten;
 }
 
 /* The last visit of [lo, hi) at or before `op`; lo - 1 if none. */
@@ -378,7 +383,6 @@ static void span_touch(struct build *w, uint32_t t)
 	const struct um_touch *x = &b->touch[t];
 	const struct um_part *p = &b->part[x->part];
 	uint32_t lo = b->block[p->block].first_visit, hi = b->block[p->block + 1].first_visit;
-	int64_t bytes = x->liveness == UM_LIVENESS_NEEDED ? p->bytes : 0;
 	int around = x->until >= b->n_ops;
 	uint32_t last = b->to[t] != UINT32_MAX
 				? b->touch[b->to[t]].visit
@@ -387,11 +391,11 @@ static void span_touch(struct build *w, uint32_t t)
 	/* `last` may be lo - 1: freed in the next iteration before any touch of the block there, so after its last
 	 * visit */
 	if (last + 1 == lo) {
-		span(w, x->visit, hi - 1, bytes);
+		span(w, x->visit, hi - 1, x);
 	} else {
 		if (around)
-			span(w, x->visit, UINT32_MAX, bytes);
-		span(w, around ? lo : x->visit, last, bytes);
+			span(w, x->visit, UINT32_MAX, x);
+		span(w, around ? lo : x->visit, last, x);
 	}
 	if (b->to[t] == UINT32_MAX) {
 		int32_t until = x->until;
@@ -417,6 +421,7 @@ static void gaps_of_rotating(struct build *w, uint32_t block)
 
 		b->visit[v].end = b->visit[v].held = t->until;
 		b->visit[v].live = t->liveness == UM_LIVENESS_NEEDED ? b->part[t->part].bytes : 0;
+		b->visit[v].overwritten = t->overwritten ? b->part[t->part].bytes : 0;
 		b->visit[v].parts = 1;
 		b->after[v] = to == UINT32_MAX ? UINT32_MAX : b->touch[to].visit;
 	}
@@ -426,7 +431,7 @@ static void gaps_of_block(struct build *w, uint32_t block)
 {
 	struct um_blocks *b = w->b;
 	uint32_t lo = b->block[block].first_visit, hi = b->block[block + 1].first_visit;
-	int64_t live = 0, parts = 0;
+	int64_t live = 0, overwritten = 0, parts = 0;
 
 	for (uint32_t t = b->visit[lo].first_touch; t < b->visit[hi].first_touch; t++)
 		span_touch(w, t);
@@ -434,6 +439,7 @@ static void gaps_of_block(struct build *w, uint32_t block)
 		struct um_visit *x = &b->visit[v];
 
 		live += w->live[v];
+		overwritten += w->overwritten[v];
 		parts += w->parts[v];
 		b->after[v] = v + 1 < hi ? v + 1 : lo;
 		x->end = v + 1 < hi ? b->visit[v + 1].op : b->visit[lo].op + b->n_ops;
@@ -442,6 +448,7 @@ static void gaps_of_block(struct build *w, uint32_t block)
 		else if (x->held <= x->op)
 			x->held = x->op + 1;
 		x->live = (uint32_t)live;
+		x->overwritten = (uint32_t)overwritten;
 		x->parts = (uint32_t)parts;
 	}
 }
@@ -512,8 +519,9 @@ static int make_gaps(struct build *w)
 
 	b->after = malloc(n * sizeof *b->after);
 	w->live = calloc(n, sizeof *w->live);
+	w->overwritten = calloc(n, sizeof *w->overwritten);
 	w->parts = calloc(n, sizeof *w->parts);
-	if (!b->after || !w->live || !w->parts)
+	if (!b->after || !w->live || !w->overwritten || !w->parts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->n_blocks; i++) {
 		if (b->block[i].first_visit == b->block[i + 1].first_visit)
@@ -563,6 +571,7 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const stru
 	free(w.block);
 	free(w.last);
 	free(w.live);
+	free(w.overwritten);
 	free(w.parts);
 	if (err)
 		um_blocks_fini(b);

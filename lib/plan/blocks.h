@@ -45,6 +45,7 @@ struct um_touch {
 	uint8_t dense; /* a use accesses its whole range, not only a look-up */
 	uint8_t born; /* the first touch in the tensor's life */
 	uint8_t liveness; /* enum um_liveness */
+	uint8_t overwritten; /* DEAD, but only since the next touch overwrites it: the library copies it if it leaves */
 	int32_t until; /* position of the next touch, or of the free */
 };
 
@@ -55,6 +56,7 @@ struct um_visit {
 	int32_t end; /* the gap after it: position of the visit that ends it; == held if there is none */
 	int32_t held; /* from here on the block holds nothing, <= end */
 	uint32_t live; /* bytes to copy back if the block is off the device in the gap */
+	uint32_t overwritten; /* bytes that are copied to the host if the block leaves, but not back */
 	uint32_t parts; /* number of hints for an eviction and a return */
 	int32_t paged_at; /* position of the last paged op from the visit on, before the gap's end, or of the last op
 			     before another tensor is known: the block is not resident after it. -1: none */

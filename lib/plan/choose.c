@@ -139,7 +139,7 @@ static int offer(struct sweep *s, uint32_t v, int64_t after)
 	if (s->rule->clean && !is_written(s->b, v))
 		c.key += iteration_ns / 16 * s->rule->clean;
 	c.key -= s->rule->penalty[v];
-	if (!x->live)
+	if (!x->live && !(s->rule->copies && x->overwritten))
 		c.key += 64 * iteration_ns;
 	else if (x->parts > MANY_PARTS)
 		c.key -= 64 * iteration_ns;

@@ -14,11 +14,12 @@
 
 /* Order in which blocks are evicted in the gaps around an op, the largest value first: end of the gap - begin / 16 of
  * its begin + clean / 16 of the iteration if its block was not written just before, on the given clock. 0 and 0 is
- * Belady's rule; 16 orders by length. Dead content is always evicted before live content. */
+ * Belady's rule; 16 orders by length. Content that leaves without a copy is always evicted before other content. */
 struct um_choose_rule {
 	const uint64_t *clock; /* by op, when it starts; n_ops + 1. Borrowed */
 	const int64_t *penalty; /* by visit, subtracted. Borrowed */
 	int begin, clean;
+	int copies; /* content that ops overwrite leaves with a copy */
 	/* Host memory (model/plan_host.h). `host`: by block, 1 if it was evicted before; the sweep adds to it.
 	 * Borrowed. Once `free_host` blocks were evicted, the sweep prefers them as victims. UINT32_MAX: no limit */
 	uint8_t *host;

@@ -171,6 +171,24 @@ static uint64_t paged_ns(const struct um_plan *p)
 	return p->predicted_ns + (uint64_t)(bytes * 1e9 / (double)p->h2d);
 }
 
+/* Is a plan with host-resident ranges better than one without, which takes `without`? By rehearsals where the latter
+ * has one: it copies what its prediction lacks. 0, 1 or -ENOMEM. */
+static int is_better(const struct um_plan_request *r, struct um_plan *p, const struct um_plan *other, uint64_t without)
+{
+	uint64_t ns = p->rehearsed_ns;
+	int err = 0;
+
+	if (!other->rehearsed_ns)
+		return paged_ns(p) < without;
+	if (!ns)
+		err = um_plan_prove(p, NULL, NULL, 0);
+	if (!err && !ns)
+		err = r->rehearsal->ns(r->rehearsal->user, p, &ns);
+	free(p->start); /* of this plan alone */
+	p->start = NULL;
+	return err ? err : ns < other->rehearsed_ns;
+}
+
 /* Makes the plan with host-resident ranges too; it is used if it is better than `out`, or if there was no plan (`had`
  * is the error). 0, -ENOMEM, or `had`. */
 static int build_host_resident(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
@@ -182,7 +200,7 @@ static int build_host_resident(const struct um_plan_request *r, struct um_plan *
 	struct um_plan near = *out;
 	struct um_host_resident *host_resident = NULL;
 	char line[240];
-	int err = ns && was ? 0 : -ENOMEM;
+	int err = ns && was ? 0 : -ENOMEM, better;
 
 	if (!err && remote)
 		err = um_advice_host_resident(out, remote, &host_resident);
@@ -200,11 +218,14 @@ static int build_host_resident(const struct um_plan_request *r, struct um_plan *
 	out->remote = remote;
 	swap_times(&out->sched, ns);
 	err = build_hints(r, NULL, host_resident, out, had ? why : line, had ? size : sizeof line);
+	better = !err && !had ? is_better(r, out, &near, without) : !err;
 	swap_times(&out->sched, ns);
-	if (err || (!had && paged_ns(out) >= without)) {
+	if (better <= 0) {
 		um_vec_fini(&out->hints);
 		memcpy(&out->hints, &near.hints, sizeof out->hints);
 		out->predicted_ns = near.predicted_ns;
+		out->rehearsed_ns = near.rehearsed_ns;
+		err = better < 0 ? better : err;
 		out->remote = 0;
 		for (size_t i = 0; i < out->sched.ops.n; i++)
 			out->sched.ops.at[i].paged = was[i];

@@ -21,6 +21,8 @@
 #define MOST_REHEARSED_OPS 30000
 #define FAR 16 /* an estimate is not lowered by this part of it */
 #define RESERVE_GAIN 64 /* a reserve must save this part of the time */
+#define COPIES_COUNT 4 /* a rehearsal longer by this part of the prediction may be due to copies that it lacks */
+#define COPIES_GAIN 32 /* counting them must save this part of the rehearsed time */
 
 /* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LEARNING_ROUNDS 24
@@ -296,11 +298,11 @@ static void take(struct um_plan *out, struct um_search_kept *k)
 	um_vec_fini(&out->hints);
 	memcpy(&out->hints, &k->hints, sizeof out->hints);
 	memset(&k->hints, 0, sizeof k->hints);
-	out->predicted_ns = k->plan_ns;
+	out->predicted_ns = k->proved_ns;
 }
 
-/* Moves the best hints to the plan. */
-static int hand_over(struct um_search *s, char *why, size_t size)
+/* Moves the best hints to the plan. `*ns`: rehearsed; 0: not. */
+static int hand_over(struct um_search *s, uint64_t *ns, char *why, size_t size)
 {
 	struct um_search_kept *best;
 	int err;
@@ -318,6 +320,7 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	if (!err)
 		err = um_search_rehearse(s, NULL, s->best_ns);
 	best = find_best(s, 0);
+	*ns = best ? best->ns : 0;
 	if (!err && best)
 		take(s->out, best);
 	/* start times of the plan that was proved last */
@@ -355,13 +358,15 @@ static void fini(struct um_search *s)
 	}
 }
 
-int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
-		  size_t size)
+static int run_once(const struct um_blocks *b, const struct um_search_request *request, int copies, struct um_plan *out,
+		    uint64_t *ns, char *why, size_t size)
 {
 	struct um_search s;
 	int err;
 
 	init(&s, b, out);
+	s.copies = copies;
+	*ns = 0;
 	s.effort = request->effort;
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)
 		s.rehearsal = request->rehearsal;
@@ -373,10 +378,60 @@ int um_search_run(const struct um_blocks *b, const struct um_search_request *req
 	if (!err)
 		err = run(&s, request->learn);
 	if (!err)
-		err = hand_over(&s, why, size);
+		err = hand_over(&s, ns, why, size);
 	if (err == -E2BIG)
 		um_refuse(why, size, "the blocks in use around one op exceed the budget of %d MiB", 2 * s.capacity);
 	fini(&s);
+	return err;
+}
+
+/* Does the library copy content that the plan discards, because an op overwrites it later? */
+static int copies_discards(const struct um_blocks *b, const struct um_plan *p)
+{
+	int overwritten = 0, discards = 0;
+
+	for (uint32_t v = 0; v < b->n_visits && !overwritten; v++)
+		overwritten = b->visit[v].overwritten > 0;
+	for (size_t i = 0; overwritten && i < p->hints.n && !discards; i++)
+		discards = p->hints.at[i].kind == UM_HINT_DISCARD;
+	return discards;
+}
+
+/* Searches once more, with these copies in the prediction. The plan with the better rehearsal counts. */
+static int count_copies(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out,
+			uint64_t ns, char *why, size_t size)
+{
+	struct um_plan without = *out;
+	uint64_t with;
+	int err;
+
+	memset(&out->hints, 0, sizeof out->hints);
+	err = run_once(b, request, 1, out, &with, why, size);
+	if (err == -ENOMEM) {
+		um_vec_fini(&without.hints);
+		return err;
+	}
+	if (err || !with || with > ns - ns / COPIES_GAIN) {
+		um_vec_fini(&out->hints);
+		memcpy(&out->hints, &without.hints, sizeof out->hints);
+		out->predicted_ns = without.predicted_ns;
+		out->host_budget = without.host_budget;
+	} else {
+		um_vec_fini(&without.hints);
+		out->rehearsed_ns = with;
+	}
+	return 0;
+}
+
+int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
+		  size_t size)
+{
+	uint64_t ns;
+	int err = run_once(b, request, 0, out, &ns, why, size);
+
+	out->rehearsed_ns = 0;
+	if (!err && ns > out->predicted_ns + out->predicted_ns / COPIES_COUNT && copies_discards(b, out))
+		err = count_copies(b, request, out, ns, why, size);
 	return err;
 }
 

@@ -47,8 +47,9 @@ static void count_host(struct um_search *s)
  * now. */
 static int apply_once(struct um_search *s, const struct um_search_config *w, int32_t limit, uint32_t *too_short)
 {
-	struct um_choose_rule rule = {s->clock, s->penalty, w->begin, w->clean, s->host, s->free_host};
-	struct um_lowering carry = {{s->out->budget, s->out->h2d, s->out->d2h, w->eager}, s->capacity, w->merge, NULL};
+	struct um_choose_rule rule = {s->clock, s->penalty, w->begin, w->clean, s->copies, s->host, s->free_host};
+	struct um_lowering carry = {
+		{s->out->budget, s->out->h2d, s->out->d2h, w->eager, s->copies}, s->capacity, w->merge, NULL};
 	struct um_timeline line = {0};
 	struct um_choice c;
 	int err = um_choice_init(&c, s->b, s->keep_resident);
@@ -135,6 +136,7 @@ static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t pla
 		memcpy(to->hints.at, p->hints.at, p->hints.n * sizeof *p->hints.at);
 	to->hints.n = p->hints.n;
 	to->plan_ns = plan_ns;
+	to->proved_ns = p->predicted_ns;
 	to->ns = ns;
 	to->spent = 0;
 	return 0;
@@ -229,6 +231,7 @@ int um_search_rehearse(struct um_search *s, const struct um_search_config *w, ui
 static int exceed_host(struct um_search *s, const struct um_plan_figures *f)
 {
 	s->exceeds = 1;
+	s->out->predicted_ns = f->ns;
 	if (f->host_bytes >= s->least_host)
 		return 0;
 	s->least_host = f->host_bytes;
@@ -265,6 +268,9 @@ int um_search_judge(struct um_search *s, const struct um_search_config *w)
 	if (err)
 		return err == -EINVAL ? 0 : err;
 	out->predicted_ns = f.ns;
+	/* a discard of the plan copies nothing */
+	if (s->copies && s->estimate > f.ns)
+		f.ns = s->estimate;
 	if (w && (!s->own_ns || f.ns < s->own_ns)) {
 		s->own_ns = f.ns;
 		err = save_seed(s, w, &s->own);

@@ -38,7 +38,9 @@ static int variation_init(struct variation *w, const struct um_search *s)
 		return -ENOMEM;
 	for (int fill = 0; fill < 2; fill++) {
 		for (uint32_t v = 0; v < s->b->n_visits; v++) {
-			if (!s->b->visit[v].live || !s->b->visit[v].can_leave)
+			const struct um_visit *x = &s->b->visit[v];
+
+			if (!x->can_leave || !(x->live || (s->copies && x->overwritten)))
 				continue;
 			if (fill)
 				w->gap[w->first[s->group[v] + 1]++] = v;

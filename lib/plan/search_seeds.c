@@ -31,11 +31,12 @@ static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, u
 static int run_once(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
 		    uint32_t merge, uint32_t *too_short)
 {
-	struct um_scheme_input c = {.b = s->b,
-				    .sched = &s->out->sched,
-				    .clock = s->clock,
-				    .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, merge, NULL},
-				    .value = -1};
+	struct um_scheme_input c = {
+		.b = s->b,
+		.sched = &s->out->sched,
+		.clock = s->clock,
+		.carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1, s->copies}, s->capacity, merge, NULL},
+		.value = -1};
 	struct um_scheme_result a;
 	struct um_timeline line = {0};
 	int err = um_scheme_result_init(&a, s->b, s->keep_resident);

@@ -29,6 +29,7 @@ struct um_search_seed {
 struct um_search_kept {
 	UM_VEC(struct um_hint) hints;
 	uint64_t plan_ns, ns; /* predicted (0: none), rehearsed */
+	uint64_t proved_ns; /* predicted, without copies of content that ops overwrite */
 	struct um_search_seed seed; /* of rehearsed plans */
 	int spent; /* variations were tried */
 };
@@ -41,6 +42,7 @@ struct um_search {
 	const struct um_plan_effort *effort;
 	const struct um_plan_rehearsal *rehearsal; /* NULL: only the prediction counts */
 	struct um_plan *out;
+	int copies; /* content that ops overwrite is copied when it leaves */
 	int32_t capacity, most, mean; /* blocks: in the budget; maximum and mean (by time) touched by one op */
 	uint64_t *clock; /* by op: its start if nothing waits; one more entry */
 	uint32_t *group, *rank; /* by visit: the use that it belongs to, and its index among the visits of this use */

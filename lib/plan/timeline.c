@@ -40,8 +40,9 @@ struct evaluation {
 	const struct um_timing *timing;
 	int32_t n;
 	uint32_t *dirty; /* by visit: bytes to copy out */
-	uint32_t *first_out, *evictions; /* first_out: by op, into evictions; n + 1. evictions: visits after which live
-					    content is evicted */
+	uint32_t *overwritten; /* by visit: bytes that leave with a copy and do not return */
+	uint32_t *first_out, *evictions; /* first_out: by op, into evictions; n + 1. evictions: visits after which
+					    content is evicted that is copied */
 	uint64_t *left; /* by visit: begin of the block's last eviction */
 	uint64_t *freed; /* by position: bytes freed or dropped */
 	uint64_t *done; /* by op, over all iterations: its end; [0] is the start */
@@ -69,6 +70,12 @@ static uint64_t copy_ns(struct rate *r, uint64_t bytes)
 
 /* --- evictions ---------------------------------------------------------------------------------------------------- */
 
+/* Is the part copied if it leaves after this touch? */
+static int is_copied(const struct evaluation *l, const struct um_touch *t)
+{
+	return t->liveness == UM_LIVENESS_NEEDED || (l->timing->copies && t->overwritten);
+}
+
 /* A part is copied out if it was written since it arrived or was last copied, provided that it is not stale when the
  * iteration begins. Is it stale at the end? */
 static int find_dirty_part(struct evaluation *l, uint32_t part)
@@ -81,7 +88,7 @@ static int find_dirty_part(struct evaluation *l, uint32_t part)
 		const struct um_touch *t = &b->touch[touch];
 
 		stale = (stale && !t->born) || t->writes;
-		if (t->liveness != UM_LIVENESS_NEEDED || !stale)
+		if (!is_copied(l, t) || !stale)
 			continue;
 		v = um_choice_first(l->c, touch);
 		if (v == UINT32_MAX)
@@ -103,7 +110,7 @@ static void find_dirty_begin(struct evaluation *l, uint32_t part)
 
 		if (t->born || t->writes)
 			return;
-		v = t->liveness == UM_LIVENESS_NEEDED ? um_choice_first(l->c, touch) : UINT32_MAX;
+		v = is_copied(l, t) ? um_choice_first(l->c, touch) : UINT32_MAX;
 		if (v == UINT32_MAX)
 			continue;
 		l->dirty[v] += b->part[part].bytes;
@@ -117,7 +124,7 @@ static void find_dirty(struct evaluation *l, uint8_t *seen)
 	for (uint32_t i = 0; i < l->c->n_left; i++) {
 		const struct um_touch *t = &l->b->touch[l->c->left[i]];
 
-		if (t->liveness != UM_LIVENESS_NEEDED || seen[t->part])
+		if (!is_copied(l, t) || seen[t->part])
 			continue;
 		seen[t->part] = 1;
 		if (find_dirty_part(l, t->part))
@@ -156,6 +163,11 @@ static void find_drops(struct evaluation *l)
 			continue;
 		}
 		at = drops_at(l, l->c->left[i]);
+		if (is_copied(l, x)) {
+			l->overwritten[um_choice_first(l->c, l->c->left[i])] += p->bytes;
+			l->resident -= x->until >= l->n && at <= l->n ? p->bytes : 0;
+			continue;
+		}
 		if (x->liveness == UM_LIVENESS_FREED)
 			l->freed[x->until % l->n] -= p->bytes;
 		l->freed[at % l->n] += p->bytes;
@@ -174,9 +186,11 @@ static void list_evictions(struct evaluation *l)
 		for (uint32_t i = 0; i < c->n_evicted; i++) {
 			const struct um_visit *x = &visit[c->gone[i]];
 
-			if (x->live && fill)
+			if (!x->live && !l->overwritten[c->gone[i]])
+				continue;
+			if (fill)
 				l->evictions[l->first_out[x->op + 1]++] = c->gone[i];
-			else if (x->live)
+			else
 				l->first_out[x->op + 2]++;
 		}
 		for (int32_t i = 0; !fill && i <= l->n; i++)
@@ -190,6 +204,7 @@ static int prepare(struct evaluation *l)
 	uint8_t *seen = calloc(b->n_parts + 1ull, 1);
 
 	l->dirty = calloc(b->n_visits + 1ull, sizeof *l->dirty);
+	l->overwritten = calloc(b->n_visits + 1ull, sizeof *l->overwritten);
 	l->left = calloc(b->n_visits + 1ull, sizeof *l->left);
 	l->first_out = calloc(l->n + 2ull, sizeof *l->first_out);
 	l->evictions = malloc((l->c->n_evicted + 1ull) * sizeof *l->evictions);
@@ -197,15 +212,15 @@ static int prepare(struct evaluation *l)
 	l->done = calloc((size_t)ITERATIONS * (size_t)l->n + 1, sizeof *l->done);
 	l->t->stall = calloc(b->n_visits + 1ull, sizeof *l->t->stall);
 	l->t->start = calloc(l->n + 1ull, sizeof *l->t->start);
-	if (!seen || !l->dirty || !l->left || !l->first_out || !l->evictions || !l->freed || !l->done || !l->t->stall ||
-	    !l->t->start) {
+	if (!seen || !l->dirty || !l->overwritten || !l->left || !l->first_out || !l->evictions || !l->freed ||
+	    !l->done || !l->t->stall || !l->t->start) {
 		free(seen);
 		return -ENOMEM;
 	}
 	find_dirty(l, seen);
 	free(seen);
-	list_evictions(l);
 	find_drops(l);
+	list_evictions(l);
 	return 0;
 }
 
@@ -218,7 +233,7 @@ static int begin_evictions(struct evaluation *l, int32_t op, uint64_t time)
 			l->d2h = time;
 		l->left[v] = l->d2h;
 		l->d2h += copy_ns(&l->out, l->dirty[v]);
-		if (um_vec_push(&l->outs, ((struct out){l->d2h, l->b->visit[v].live, v})))
+		if (um_vec_push(&l->outs, ((struct out){l->d2h, l->b->visit[v].live + l->overwritten[v], v})))
 			return -ENOMEM;
 	}
 	return 0;
@@ -485,6 +500,7 @@ int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const st
 	if (!err)
 		err = run(&l);
 	free(l.dirty);
+	free(l.overwritten);
 	free(l.left);
 	free(l.first_out);
 	free(l.evictions);

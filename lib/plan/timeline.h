@@ -18,6 +18,7 @@ struct um_timing {
 	uint64_t budget; /* bytes */
 	uint64_t h2d, d2h; /* bytes/s */
 	int eager; /* arrivals precede a return that would be in progress when they are due */
+	int copies; /* content that ops overwrite is copied when it leaves, as the library does */
 };
 
 struct um_timeline {

@@ -46,6 +46,7 @@ ok "ops that each exceed the budget are far ahead" at_most 50 triad v100 1.5
 ok "one op of five above the budget is far ahead" at_most 50 huge v100 2
 ok "a solver with ops above the budget and rejected steps is far ahead" at_most 50 ode v100 2
 ok "that solver without marks is far ahead" at_most 50 ode v100 2 --unmarked
+ok "coupled solvers with two buffers in turn are far ahead" at_most 70 coupling h100 1.5 --unmarked
 ok "a multigrid cycle with an odd one every eighth is far ahead" at_most 50 multigrid h100 1.5
 
 # KIND PROFILE RATIO: prints the page faults from the third iteration on
