@@ -511,6 +511,8 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 	o->plain = is_plain(adv);
 	if (o->cpu) {
 		o->n_cpu++;
+		if (adv->iterations.finder.step != UM_OP_PERIOD_GOES_ON)
+			um_context_find_last(adv);
 		return 0;
 	}
 	if (adv->pending.shared)

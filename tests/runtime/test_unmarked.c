@@ -298,8 +298,51 @@ static void exchanged_halves(void)
 	umadv_close(a.adv);
 }
 
+/* The CPU reads the result of each step: least is alive after that. */
+static void results_are_read(void)
+{
+	struct umadv_stats s;
+	struct app a;
+	void *act;
+
+	open_app(&a);
+	for (int i = 0; i < STEPS; i++) {
+		a.err |= umadv_alloc(a.adv, &act, 8 * MIB, "act", UMADV_ACT);
+		a.err |= umadv_op(a.adv, NULL, "begin", UMADV_USES(UMADV_WRITE(act)));
+		run(&a, NULL, NULL);
+		for (unsigned k = 0; k < TENSORS; k++)
+			op(&a, k);
+		a.err |= umadv_host(a.adv, "read", UMADV_USES(UMADV_READ(act)));
+		a.err |= umadv_free(a.adv, act);
+	}
+	a.err |= um_sim_sync(a.gpu);
+	s = stats_of(&a);
+	is_int(a.err, 0, "the program runs");
+	ok(s.iterations > STEPS / 2, "iterations that end with an access of the CPU are found (%" PRIu64 ")",
+	   s.iterations);
+	ok(s.hints_scheduled > 0, "they follow a plan");
+	umadv_close(a.adv);
+}
+
+/* While no period is followed, the ops' closures are not kept. */
+static void ops_without_closures(void)
+{
+	struct umadv_op_info info = {.struct_size = sizeof info};
+	struct um_iterations it;
+
+	if (um_iterations_init(&it))
+		tap_bail("no iterations");
+	it.n = 1;
+	it.ops = 100;
+	is_int(um_iterations_keep_closure(&it, &info), 0, "an op after others without closures is accepted");
+	is_int((int)it.closures.n, 0, "it has no closure either");
+	um_iterations_fini(&it);
+}
+
 int main(void)
 {
+	results_are_read();
+	ops_without_closures();
 	rings(0);
 	rings(1);
 	exchanged_halves();
