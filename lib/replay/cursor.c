@@ -20,6 +20,7 @@ void um_cursor_fini(struct um_cursor *c)
 	free(c->next);
 	free(c->from);
 	free(c->first);
+	free(c->was);
 	memset(c, 0, sizeof *c);
 	c->changes = changes;
 }
@@ -53,11 +54,13 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	size_t n = sched->slots.n ? sched->slots.n : 1;
 	struct um_cursor_slot *slots = calloc(n, sizeof *slots);
 	struct um_cursor_slot *next = calloc(n, sizeof *next);
+	struct um_cursor_slot *was = calloc(n, sizeof *was);
 	uint32_t *from = malloc(n * sizeof *from);
 	uint32_t *first = malloc(n * sizeof *first);
 
-	if (!slots || !next || !from || !first) {
+	if (!slots || !next || !was || !from || !first) {
 		free(first);
+		free(was);
 		free(slots);
 		free(next);
 		free(from);
@@ -67,6 +70,7 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	c->sched = sched;
 	c->slots = slots;
 	c->next = next;
+	c->was = was;
 	c->from = from;
 	c->first = first;
 	for (size_t i = 0; i < n; i++)
@@ -209,11 +213,22 @@ static int count_other(struct um_cursor *c, const struct um_tensor *t)
 	return are_many(c, c->n_others, c->other_bytes, UM_CURSOR_OTHER);
 }
 
+/* Does the plan count on this tensor, at this slot or another one, all the time? Supplied ones leave after their uses. */
+static int is_kept(const struct um_cursor *c, struct um_tensor_id id)
+{
+	for (size_t i = 0; i < c->sched->slots.n; i++)
+		if (c->first[i] != UINT32_MAX && c->slots[i].id.v == id.v &&
+		    !(c->sched->slots.at[i].flags & UM_SLOT_SUPPLIED))
+			return 1;
+	return 0;
+}
+
 /* Is this use the one in the schedule? Binds the slot at its first use. A use of a part of adopted memory may be a
  * range of the whole in the schedule: then addresses decide. */
 static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um_sched_use *su)
 {
 	const struct um_cursor_slot *s = &c->slots[su->slot];
+	int replaced = 0;
 
 	if (u->access != su->access || u->bytes != su->bytes)
 		return 0;
@@ -224,15 +239,24 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 	if (s->bound == c->serial || c->first[su->slot] < su - c->sched->uses.at || u->off != su->off || !u->tensor ||
 	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
 		return 0;
-	if (s->id.v && !(c->sched->slots.at[su->slot].flags & UM_SLOT_SUPPLIED) && count_other(c, u->tensor))
-		return 0;
+	if (s->id.v && !(c->sched->slots.at[su->slot].flags & UM_SLOT_SUPPLIED)) {
+		replaced = !is_kept(c, u->tensor->id);
+		if (count_other(c, u->tensor))
+			return 0;
+	}
+	if (replaced)
+		c->was[su->slot] = (struct um_cursor_slot){.id = s->id, .addr = s->addr, .bound = c->serial};
 	rebind(c, su->slot, u->id, u->tensor->addr);
+	if (replaced && is_bound(c, c->was[su->slot].id))
+		c->was[su->slot].addr = UINT64_MAX;
+	c->n_replaced += (uint32_t)replaced;
 	c->n_rebound++;
 	return 1;
 }
 
 int um_cursor_op(struct um_cursor *c, const struct um_op *op)
 {
+	c->n_replaced = 0;
 	if (!c->on)
 		return 1;
 	if (c->op >= c->sched->ops.n)

@@ -9,10 +9,11 @@
  * Births are compared by size and order, ops by name, stream and uses: every use must be of the tensor that its slot is
  * bound to. The birth of a workspace belongs to its op and is not compared. A slot used for the first time may have
  * another tensor of the same size (buffers that swap, a replaced tensor): it is rebound, which is counted but is no
- * divergence. Several tensors with many bytes that are new to the schedule are a divergence: the program chooses them
- * in each iteration (expert weights, samples). So are several with many bytes that another slot has, too: an op of a
- * row of equal ones was dropped, or inserted. Frees are not compared. Op path: O(uses), where a slot is rebound
- * O(slots); no allocation. Not thread-safe: the caller holds the context's lock.
+ * divergence; the tensor that it had is kept for the caller. Several tensors with many bytes that are new to the
+ * schedule are a divergence: the program chooses them in each iteration (expert weights, samples). So are several with
+ * many bytes that another slot has, too: an op of a row of equal ones was dropped, or inserted. Frees are not compared.
+ * Op path: O(uses), where a slot is rebound O(slots); no allocation. Not thread-safe: the caller holds the context's
+ * lock.
  */
 #ifndef UM_REPLAY_CURSOR_H
 #define UM_REPLAY_CURSOR_H
@@ -35,6 +36,7 @@ struct um_cursor {
 	struct um_cursor_slot *slots; /* this iteration's */
 	struct um_cursor_slot
 		*next; /* the previous iteration's, as it ended, once there was one; then the next one's */
+	struct um_cursor_slot *was; /* by slot: the tensor that another one replaced in the iteration `bound` */
 	uint32_t *first; /* by slot: its first use in the schedule; UINT32_MAX: none */
 	uint32_t *from; /* by slot: another slot that its tensor had before (carry backwards), or UM_NO_SLOT */
 	uint32_t op; /* the next op */
@@ -42,6 +44,7 @@ struct um_cursor {
 	uint32_t serial; /* of the iteration */
 	uint32_t n_moved; /* slots whose tensor is not at its planned place, or not born */
 	uint32_t n_rebound; /* slots that had another tensor than expected when an op of this iteration used them */
+	uint32_t n_replaced; /* slots of the latest op that got a tensor which may not be resident */
 	uint64_t other_bytes; /* of this iteration's tensors that no used slot was bound to */
 	uint32_t n_others; /* the number of these tensors */
 	uint64_t shared_bytes; /* of this iteration's tensors that another slot has, and has not exchanged */
@@ -76,6 +79,15 @@ void um_cursor_workspace(struct um_cursor *c, uint32_t slot, const struct um_ten
 
 /* An op is announced. 0: as in the schedule (c->op is then the op after it); 1: departed. */
 int um_cursor_op(struct um_cursor *c, const struct um_op *op);
+
+/* The tensor that had the slot of this use before the op at hand, which uses one that may not be resident; NULL: there is
+ * none. No address: another slot has it now. */
+static inline const struct um_cursor_slot *um_cursor_replaced(const struct um_cursor *c, size_t use)
+{
+	uint32_t slot = c->sched->uses.at[use].slot;
+
+	return c->first[slot] == use && c->was[slot].bound == c->serial ? &c->was[slot] : NULL;
+}
 
 /* The next op of the schedule, NULL if none is followed. */
 static inline const struct um_sched_op *um_cursor_next(const struct um_cursor *c)

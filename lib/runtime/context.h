@@ -176,6 +176,9 @@ void um_context_know_stream_ends(struct umadv *adv);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 /* Which uses of the plan's op are prefetched just before it. */
 enum um_op_prefetches um_context_find_prefetches(const struct umadv *adv);
+/* The op at hand has tensors that no slot of the plan had: each takes the memory of the one whose slot it got. 0, or
+ * -EAGAIN: leave the plan. */
+int um_context_replace(struct umadv *adv);
 /* With the lock: copies what begins the op, or begins it at once if it does not wait. */
 void um_context_take_begin(struct umadv *adv, struct um_op_wait *out, int waits);
 /* Without the lock, after the op has waited: does it. */

@@ -273,7 +273,7 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		replay_without_plan(adv, op, stream);
 		return;
 	}
-	if (err)
+	if (err || (!known && um_context_replace(adv)))
 		um_context_leave(adv);
 	adv->iterations.hinted = 1;
 	adv->op.beside_plan = 1;

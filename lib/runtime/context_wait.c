@@ -16,6 +16,35 @@ enum um_op_prefetches um_context_find_prefetches(const struct umadv *adv)
 	return UM_OP_PREFETCHES_NONE;
 }
 
+/* The range of the tensor with this id, if it is still alive. */
+static struct um_executor_range range_of(const struct umadv *adv, const struct um_cursor_slot *s)
+{
+	const struct um_tensor *t = s->addr == UINT64_MAX ? NULL : um_registry_find(&adv->tensors.registry, s->addr);
+
+	while (t && t->id.v != s->id.v)
+		t = t->parent;
+	return t ? (struct um_executor_range){t->addr, t->bytes} : (struct um_executor_range){0};
+}
+
+int um_context_replace(struct umadv *adv)
+{
+	const struct um_cursor *c = &adv->replan.cursor;
+	size_t first;
+
+	if (!c->n_replaced || adv->replan.begins)
+		return 0;
+	first = c->sched->ops.at[c->op - 1].first_use;
+	for (uint32_t i = 0; i < adv->op.n_uses; i++) {
+		const struct um_cursor_slot *was = um_cursor_replaced(c, first + i);
+		const struct um_tensor *t = adv->op.uses[i].tensor;
+
+		if (was && um_executor_replace(adv->replan.executor, range_of(adv, was),
+					       (struct um_executor_range){t->addr, t->bytes}))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
 static void prefetch_absent(struct umadv *adv, um_stream stream)
 {
 	for (const struct um_use *u = adv->op.uses; u < adv->op.uses + adv->op.n_uses; u++) {

@@ -50,6 +50,51 @@ static void use_twice(void)
 	um_plan_fini(&p);
 }
 
+static int is_replaced(struct um_cursor *c, struct um_tensor *t, size_t use, uint64_t addr)
+{
+	const struct um_cursor_slot *was;
+
+	if (op(c, use ? "y" : "x", t, UM_READ) || c->n_replaced != 1)
+		return 0;
+	was = um_cursor_replaced(c, use);
+	return was && was->addr == addr;
+}
+
+/* Two slots; the plan keeps the tensor of the first one, and evicts that of the second one after its use. */
+static void replaced(void)
+{
+	struct um_tensor a = tensor(1, 4096, 1024), b = tensor(2, 8192, 1024), x = tensor(9, 77824, 1024),
+			 y = tensor(10, 90112, 1024);
+	struct um_plan p;
+	struct um_cursor c;
+
+	um_plan_init(&p);
+	make_slot(&p, 4096, 1024, -1, -1);
+	make_slot(&p, 8192, 1024, -1, -1);
+	make_op(&p, "x", SLOTS(0), UM_READ);
+	make_op(&p, "y", SLOTS(1), UM_READ);
+	p.sched.slots.at[0].bound = a.id;
+	p.sched.slots.at[0].bound_addr = a.addr;
+	p.sched.slots.at[1].bound = b.id;
+	p.sched.slots.at[1].bound_addr = b.addr;
+	um_cursor_init(&c);
+	um_cursor_follow(&c, &p.sched);
+	ok(is_replaced(&c, &x, 0, a.addr), "a new tensor replaces that of its slot");
+	op(&c, "y", &b, UM_READ);
+	is_u64(c.n_replaced, 0, "the expected tensor replaces none");
+	um_cursor_follow(&c, &p.sched);
+	op(&c, "x", &b, UM_READ);
+	is_u64(c.n_replaced, 0, "a tensor of another slot, which stays on the device, replaces none");
+	ok(is_replaced(&c, &y, 1, UINT64_MAX), "a new tensor in its slot replaces none that has no other slot");
+	p.sched.slots.at[1].flags |= UM_SLOT_SUPPLIED;
+	um_cursor_follow(&c, &p.sched);
+	ok(is_replaced(&c, &b, 0, a.addr), "a tensor of a slot whose tensor leaves after its use may not be resident");
+	op(&c, "y", &y, UM_READ);
+	is_u64(c.n_replaced, 0, "a supplied tensor replaces none: the plan prefetches it");
+	um_cursor_fini(&c);
+	um_plan_fini(&p);
+}
+
 #define ROW 12
 
 /* A row of equal ops, each on two tensors of its own, of which the third is dropped. */
@@ -192,6 +237,7 @@ int main(void)
 	um_cursor_fini(&c);
 	um_plan_fini(&p);
 	use_twice();
+	replaced();
 	dropped_in_row();
 	return tap_done();
 }

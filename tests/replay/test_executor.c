@@ -528,6 +528,42 @@ static void stuck(void)
 }
 
 /* A queue is full, and nothing can move. */
+/* Op 0 uses another tensor than its slot had, of three blocks that begin within a block. */
+static void replaces(void)
+{
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
+	struct um_executor_range used = {BASE, 4 * MIB2}, was = {BASE + MIB2 / 2, 3 * MIB2},
+				 now = {BASE + 8 * MIB2 + MIB2 / 2, 2 * MIB2};
+	struct um_executor_counts n, before;
+	struct um_executor_wait w;
+	uint32_t in, out;
+	struct scene s;
+
+	scene_open(&s, &host);
+	um_executor_adopt(s.ex, &s.program, 2, &used, 1, &s.cursor);
+	um_executor_op(s.ex, 0, 0, &s.cursor, NULL, 0);
+	wait_for_calls(s.ex);
+	um_executor_counts(s.ex, &before);
+	in = s.ex->in_base;
+	out = s.ex->out_base + s.ex->drop_base;
+	allow = 0;
+	is_int(um_executor_replace(s.ex, was, now), 0, "a tensor takes the place of another one");
+	ok(um_executor_take_wait(s.ex, NULL, &w), "the op waits for it");
+	while (um_executor_wait(&w))
+		continue;
+	wait_for_calls(s.ex);
+	um_executor_counts(s.ex, &n);
+	is_u64(n.evict_bytes - before.evict_bytes, 2 * MIB2, "the whole blocks of the previous tensor are evicted");
+	is_u64(n.prefetch_bytes - before.prefetch_bytes, 3 * MIB2, "all blocks of the new tensor are prefetched");
+	is_u64(s.ex->in_base - in, 2, "later actions of the plan do not count these prefetches as their own");
+	is_u64(s.ex->out_base + s.ex->drop_base - out, 1, "nor the evictions");
+	is_int(um_executor_op(s.ex, 1, 0, &s.cursor, NULL, 0), 0, "the plan goes on");
+	allow = 1;
+	um_executor_leave(s.ex);
+	is_int(um_executor_replace(s.ex, was, now), 0, "without a plan, no tensor is moved");
+	scene_close(&s);
+}
+
 static void queue_full(void)
 {
 	struct um_executor_room never;
@@ -579,6 +615,7 @@ int main(void)
 	guards();
 	stuck();
 	guards_cpu();
+	replaces();
 	queue_full();
 	driver_evicts();
 	return tap_done();
