@@ -729,6 +729,31 @@ def critic(p, n):
         p.free(z)
 
 
+def supernet(p, n):
+    """Architecture search: 20 layers, each with one of 4 candidates, of which each iteration draws one."""
+    layers = [[weights(p, 1, 8, 1) for _ in range(4)] for _ in range(20)]
+    for _ in range(n):
+        path = [p.rng.choice(candidates) for candidates in layers]
+        p.iter()
+        train(p, [w[0] for w, _ in path], [m[0] for _, m in path], 32)
+
+
+def bank(p, n):
+    """Training that reads 8 of the 40 tensors of a memory bank, drawn anew, and overwrites one of them."""
+    ws, ms = weights(p, 16, 16)
+    kept = [p.load(8, f'bank{i}') for i in range(40)]
+    for _ in range(n):
+        p.iter()
+        x = p.load(40, 'batch', 'input')
+        acts = forward(p, x, ws, 40)
+        drawn = p.rng.sample(kept, 8)
+        for t in drawn:
+            p.op('compare', [acts[-1], t], [acts[-1]], 20)
+        p.op('remember', [acts[-1]], [drawn[0]])
+        adam(p, ws, ms, backward(p, x, ws, acts, 40))
+        p.free(x)
+
+
 KINDS = {name: f for name, f in list(globals().items())
          if getattr(f, '__code__', None) and f.__code__.co_varnames[:f.__code__.co_argcount] == ('p', 'n')}
 PERIODIC = ('multigrid', 'gemm_ooc', 'amr', 'ode', 'fft_pde', 'pagerank', 'kmeans', 'serving', 'curriculum', 'epochs',

@@ -213,7 +213,7 @@ static int count_other(struct um_cursor *c, const struct um_tensor *t)
 	return are_many(c, c->n_others, c->other_bytes, UM_CURSOR_OTHER);
 }
 
-/* Does the plan count on this tensor, at this slot or another one, all the time? Supplied ones leave after their uses. */
+/* Is this tensor one that the plan keeps or prefetches, at whatever slot? Supplied ones leave after their uses. */
 static int is_kept(const struct um_cursor *c, struct um_tensor_id id)
 {
 	for (size_t i = 0; i < c->sched->slots.n; i++)

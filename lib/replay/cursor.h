@@ -80,8 +80,8 @@ void um_cursor_workspace(struct um_cursor *c, uint32_t slot, const struct um_ten
 /* An op is announced. 0: as in the schedule (c->op is then the op after it); 1: departed. */
 int um_cursor_op(struct um_cursor *c, const struct um_op *op);
 
-/* The tensor that had the slot of this use before the op at hand, which uses one that may not be resident; NULL: there is
- * none. No address: another slot has it now. */
+/* The op at hand uses a tensor that may not be resident: the one that had the slot of this use before. No address:
+ * another slot has it now. NULL: it is not so. */
 static inline const struct um_cursor_slot *um_cursor_replaced(const struct um_cursor *c, size_t use)
 {
 	uint32_t slot = c->sched->uses.at[use].slot;

@@ -148,8 +148,8 @@ int um_executor_set_budget(struct um_executor *ex, uint64_t budget_blocks, int l
 /* Leaves the plan, if there is one: queued actions that have not begun are dropped. */
 void um_executor_leave(struct um_executor *ex);
 
-/* The op at hand, which the plan has, uses the tensor at `now` in place of the one at `was` (no bytes: that stays): evicts
- * that one, prefetches this one, and waits for it. After um_executor_op. 0, or -EAGAIN: the plan was left. */
+/* The op at hand, which the plan has, uses the tensor at `now` in place of the one at `was` (no bytes: that stays):
+ * evicts that one, prefetches this one, and waits for it. After um_executor_op. 0, or -EAGAIN: the plan was left. */
 int um_executor_replace(struct um_executor *ex, struct um_executor_range was, struct um_executor_range now);
 
 /* Requests without a plan, for the op that is about to be launched. */
