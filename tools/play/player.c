@@ -481,9 +481,7 @@ static int save(struct play *p)
 	if (!err)
 		err = um_plan_check(plan, &p->out->plan, p->out->why, sizeof p->out->why);
 	err = err ? err : um_compiled_plan_host(plan, NULL, 0, &p->out->plan.host_bytes);
-	if (err)
-		return err;
-	if (p->o->planned)
+	if (!err && p->o->planned)
 		err = p->o->planned(p->o->planned_user, plan);
 	if (err || !p->o->save_plan)
 		return err;
@@ -522,7 +520,8 @@ static int start(struct play *p)
 				   .plan_ms = o->plan_ms,
 				   .evict = o->evict,
 				   .host_memory = o->host_bytes,
-				   .nvtx = UMADV_NVTX_OFF};
+				   .nvtx = UMADV_NVTX_OFF,
+				   .referee = o->save_plan ? UMADV_REFEREE_OFF : UMADV_REFEREE_ON};
 	int err = o->gpu ? 0 : um_sim_open(&p->gpu, &so);
 
 	p->gpu = o->gpu ? o->gpu : p->gpu;
