@@ -139,6 +139,7 @@ int um_executor_set_budget(struct um_executor *ex, uint64_t budget_blocks, int l
 	int err;
 
 	ex->program = NULL;
+	um_block_lru_fini(&ex->supplied);
 	um_executor_cancel(ex);
 	if (um_lanes_drain(&ex->lanes))
 		return -EAGAIN;

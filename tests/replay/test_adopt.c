@@ -54,13 +54,31 @@ struct result {
 	uint32_t first, last; /* number of evictions that these prefetches wait for */
 	uint32_t outs; /* evictions */
 	uint64_t blocks; /* prefetched */
+	uint64_t listed; /* evicted blocks that hints have prefetched */
 };
 
-/* Begins the plan on a device of `capacity` blocks. */
-static struct result begin(struct residency on_device, uint64_t capacity)
+/* Evicted blocks from number `first` on. */
+static uint64_t count_evicted(const struct um_executor *ex, uint32_t outs, uint64_t first)
 {
-	struct um_executor_host host = {
-		.may_discard = never, .residency = resides, .streams = &streams, .user = &on_device};
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < outs; i++) {
+		const struct um_request *r = &ex->lanes.evict[UM_LANE_OUT].ring[i];
+
+		for (uint64_t a = r->addr; a < r->addr + r->bytes; a += MIB2)
+			n += a >= BASE + first * MIB2;
+	}
+	return n;
+}
+
+/* Begins the plan on a device of `capacity` blocks. Hints have prefetched the blocks from number `listed` on. */
+static struct result begin_listed(struct residency on_device, uint64_t capacity, uint64_t listed)
+{
+	struct um_executor_host host = {.may_discard = never,
+					.residency = resides,
+					.streams = &streams,
+					.user = &on_device,
+					.budget_blocks = capacity};
 	struct um_executor_range used = {BASE, (PLANNED + OTHERS) * MIB2};
 	struct um_compiled_plan program;
 	struct um_cursor cursor;
@@ -76,8 +94,11 @@ static struct result begin(struct residency on_device, uint64_t capacity)
 	if (um_null_open(&gpu, 1ull << 30, 0) || um_compiled_plan_build(&plan, capacity, &program) ||
 	    um_cursor_follow(&cursor, &plan.sched) || um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
+	if (listed < PLANNED + OTHERS)
+		um_executor_note_prefetch(ex, BASE + listed * MIB2, (PLANNED + OTHERS - listed) * MIB2);
 	um_executor_adopt(ex, &program, capacity, &used, 1, &cursor);
 	r.outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
+	r.listed = count_evicted(ex, r.outs, listed);
 	um_executor_op(ex, 0, 0, &cursor, NULL, 0);
 	um_executor_op(ex, 1, 0, &cursor, NULL, 0);
 	ins = um_lanes_in_queued(&ex->lanes);
@@ -93,6 +114,11 @@ static struct result begin(struct residency on_device, uint64_t capacity)
 	um_compiled_plan_fini(&program);
 	um_plan_fini(&plan);
 	return r;
+}
+
+static struct result begin(struct residency on_device, uint64_t capacity)
+{
+	return begin_listed(on_device, capacity, PLANNED + OTHERS);
 }
 
 int main(void)
@@ -117,5 +143,8 @@ int main(void)
 	is_u64(r.first, PLANNED / UM_RUN_OUT,
 	       "where any block may be on the device the first prefetch waits until the others fit");
 	is_u64(r.blocks, PLANNED, "and all blocks are prefetched");
+	r = begin_listed(any, OTHERS, PLANNED + OTHERS / 2);
+	is_u64(r.outs, PLANNED / UM_RUN_OUT, "as many blocks are evicted where hints have prefetched some of them");
+	is_u64(r.listed, 0, "those stay");
 	return tap_done();
 }

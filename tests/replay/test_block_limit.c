@@ -43,6 +43,8 @@ static void watched(void)
 	is_str(visited(&l), "234", "the block that was prefetched least recently is forgotten for it");
 	um_block_limit_add(&l, 2 * BLOCK, BLOCK);
 	is_str(visited(&l), "342", "a block that is prefetched again becomes the latest one");
+	is_int(um_block_limit_has(&l, 3 * BLOCK), 1, "a block can be looked up");
+	is_int(um_block_limit_has(&l, BLOCK), 0, "a forgotten one is not in the list");
 	um_block_limit_remove(&l, 3 * BLOCK, 2 * BLOCK);
 	is_str(visited(&l), "2", "evicted blocks are not visited");
 	um_block_limit_add(&l, 5 * BLOCK, 4 * BLOCK);
@@ -58,6 +60,7 @@ static void limited(void)
 	um_block_limit_init(&l);
 	is_int(um_block_limit_add(&l, BLOCK, BLOCK), 0, "without a list everything fits");
 	is_str(visited(&l), "", "and no block is visited");
+	is_int(um_block_limit_has(&l, BLOCK), 0, "none is in the list");
 	is_int(um_block_limit_set(&l, 2), 0, "a limit of two blocks is set");
 	is_int(um_block_limit_add(&l, BLOCK, 2 * BLOCK), 0, "two blocks fit");
 	is_int(um_block_limit_add(&l, 3 * BLOCK, BLOCK), -ENOSPC, "a third one is refused");
