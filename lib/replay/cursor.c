@@ -119,7 +119,7 @@ int um_cursor_begin(struct um_cursor *c)
 		c->next = was;
 	}
 	c->serial++;
-	c->other_bytes = c->n_others = c->n_rebound = 0;
+	c->other_bytes = c->n_others = c->n_rebound = c->n_supplied = 0;
 	c->shared_bytes = c->n_shared = 0;
 	c->op = 0;
 	c->birth = 0;
@@ -251,6 +251,7 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 		c->was[su->slot].addr = UINT64_MAX;
 	c->n_replaced += (uint32_t)replaced;
 	c->n_rebound++;
+	c->n_supplied += (c->sched->slots.at[su->slot].flags & UM_SLOT_SUPPLIED) != 0;
 	return 1;
 }
 

@@ -44,6 +44,7 @@ struct um_cursor {
 	uint32_t serial; /* of the iteration */
 	uint32_t n_moved; /* slots whose tensor is not at its planned place, or not born */
 	uint32_t n_rebound; /* slots that had another tensor than expected when an op of this iteration used them */
+	uint32_t n_supplied; /* those of them that are to have another one in each iteration */
 	uint32_t n_replaced; /* slots of the latest op that got a tensor which may not be resident */
 	uint64_t other_bytes; /* of this iteration's tensors that no used slot was bound to */
 	uint32_t n_others; /* the number of these tensors */

@@ -32,6 +32,15 @@ inputs() {
 		}
 	}' >"$tmp/t.umtrace"
 }
+# Hints without a plan, from the third iteration on.
+announced() { # X
+	"$UMADVISE" simulate "$tmp/t.umtrace" --profile h100 --oversubscribe "$1" --iterations 24 --per-iteration \
+		--strategy lookahead -f csv 2>"$tmp/err" |
+		awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
+		$col["strategy"] == "lookahead" && $col["n"] >= 2 { n += $col["announced"] }
+		END { print n + 0 }'
+}
 # From the 13th iteration on: time in per cent of on-demand, MiB copied in and out, page faults.
 later() { # X
 	"$UMADVISE" simulate "$tmp/t.umtrace" --profile h100 --oversubscribe "$1" --iterations 24 --per-iteration \
@@ -49,6 +58,7 @@ inputs 3 240 0
 read -r percent in out faults < <(later 1.5)
 is "$in $out $faults" '0 0 0' 'buffers that all fit stay: nothing is copied'
 ok "and iterations take no longer than on demand ($percent %)" test "$percent" -le 101
+is "$(announced 1.5)" 0 'as the plan begins, other operations need no hint because a buffer is another one'
 inputs 8 60 0
 read -r percent in out faults < <(later 1.5)
 is "$faults" 0 'of eight buffers that do not all fit, none is faulted in'
