@@ -484,7 +484,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	uint64_t addr;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
-	ex->supplied.serial++;
+	um_executor_begin_room(ex);
 	for (size_t i = 0; i < n; i++)
 		evict_unplanned(ex, &used[i], &dead);
 	while (um_executor_room_exceeded(ex, &addr))

@@ -31,8 +31,9 @@ struct um_executor {
 	UM_VEC(struct um_early_in) early; /* by action of the first iteration, its first ones */
 	struct um_block_lru supplied; /* blocks beside the plan that stay: of supplied tensors, or that were there */
 	int supplied_leave; /* some supplied tensors leave, for lack of room */
-	int supplied_left; /* there is less room since, so that nothing waits for those that leave */
-	uint32_t supplied_outs; /* before: outs that all ins wait for */
+	uint64_t supplied_leaving; /* blocks by which there will then be less room: of evictions in progress */
+	uint32_t supplied_latest, supplied_before; /* outs queued with the latest one, and before this iteration */
+	uint32_t supplied_outs; /* outs that all ins wait for */
 	struct um_executor_range whole; /* no range inside this memory is clipped */
 	int inside; /* all ranges of the plan are in such memory */
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
@@ -144,6 +145,8 @@ struct um_executor_range um_executor_locate(const struct um_action *a, const str
 void um_executor_forget_targets(struct um_executor *ex);
 /* As many blocks may stay beside the plan, of supplied tensors if it has any. */
 void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t blocks);
+/* The next iteration begins. */
+void um_executor_begin_room(struct um_executor *ex);
 /* The next block that has to be evicted, as there is less room now that others are being evicted. 0: none. */
 int um_executor_room_exceeded(struct um_executor *ex, uint64_t *addr);
 /* A resident block that is none of the plan's takes some of that room until it is used. */

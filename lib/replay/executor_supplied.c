@@ -10,37 +10,50 @@
 
 #define UNUSED_ITERATIONS 64 /* a block that has not been used for as many makes room */
 
-static int has_supplied(const struct um_schedule *s)
+/* Blocks of all supplied tensors of an iteration, at most. */
+static uint64_t count_supplied(const struct um_schedule *s)
 {
+	uint64_t n = 0;
+
 	for (size_t i = 0; i < s->slots.n; i++)
 		if (s->slots.at[i].flags & UM_SLOT_SUPPLIED)
-			return 1;
-	return 0;
+			n += s->slots.at[i].bytes / UM_BLOCK_BYTES + 1;
+	return n;
 }
 
 void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t blocks)
 {
+	uint64_t leaving = ex->program->supplied_leaving, once = count_supplied(s);
+
 	um_block_lru_fini(&ex->supplied);
-	ex->supplied_leave = ex->supplied_left = 0;
-	ex->supplied_outs = 0;
-	if (blocks && has_supplied(s))
+	ex->supplied_leaving = leaving < once ? leaving : once;
+	ex->supplied_leave = 0;
+	ex->supplied_outs = ex->supplied_before = ex->supplied_latest = 0;
+	if (blocks && once)
 		um_block_lru_init(&ex->supplied, blocks); /* without memory for it there is no room */
+}
+
+void um_executor_begin_room(struct um_executor *ex)
+{
+	struct um_block_lru *l = &ex->supplied;
+
+	l->serial++;
+	ex->supplied_before = ex->supplied_latest;
+	if (!ex->supplied_leave)
+		return;
+	l->most -= l->most < ex->supplied_leaving ? l->most : ex->supplied_leaving;
+	ex->supplied_leaving = 0;
 }
 
 int um_executor_room_exceeded(struct um_executor *ex, uint64_t *addr)
 {
 	struct um_block_lru *l = &ex->supplied;
-	uint64_t leaving = ex->program->supplied_leaving;
 
-	if (ex->supplied_leave && !ex->supplied_left) {
-		l->most = l->most > leaving ? l->most - leaving : 0;
-		ex->supplied_left = 1;
-		ex->supplied_outs = 0;
-	}
 	if (l->by_addr.n <= l->most)
 		return 0;
 	*addr = l->head->node.a;
 	um_block_lru_remove(l, l->head);
+	ex->supplied_outs = ex->supplied_latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
 	return 1;
 }
 
@@ -90,8 +103,9 @@ struct um_executor_range um_executor_supply(struct um_executor *ex, enum um_acti
 	} else if (kind == UM_ACTION_EVICT) {
 		if (!um_block_lru_add_range(l, r.addr, r.bytes))
 			return (struct um_executor_range){r.addr, 0};
-		if (!ex->supplied_left)
-			ex->supplied_outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
+		/* those of one iteration may be in progress, once there is room for them */
+		ex->supplied_latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
+		ex->supplied_outs = ex->supplied_leaving ? ex->supplied_latest : ex->supplied_before;
 		unused = find_unused(l, r.bytes);
 		um_block_lru_remove_range(l, unused.addr, unused.bytes);
 		if (unused.bytes && !um_block_lru_add_range(l, r.addr, r.bytes))
