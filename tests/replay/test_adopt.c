@@ -145,6 +145,6 @@ int main(void)
 	is_u64(r.blocks, PLANNED, "and all blocks are prefetched");
 	r = begin_listed(any, OTHERS, PLANNED + OTHERS / 2);
 	is_u64(r.outs, PLANNED / UM_RUN_OUT, "as many blocks are evicted where hints have prefetched some of them");
-	is_u64(r.listed, 0, "those stay");
+	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
 	return tap_done();
 }
