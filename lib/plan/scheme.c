@@ -175,7 +175,7 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
 		.b = b,
 		.sched = &out->sched,
 		.clock = clock,
-		.carry = {{out->budget, out->h2d, out->d2h, 1}, INT32_MAX, MERGE, NULL},
+		.carry = {{out->budget, out->h2d, out->d2h, 1, 0}, INT32_MAX, MERGE, NULL},
 		.fixed_ns = profile->o_seg,
 		.why = why,
 		.why_size = why ? size : 0,

@@ -21,7 +21,7 @@ void scheme_case_init(struct scheme_case *x, const struct um_schedule *s, int32_
 	x->s = (struct um_scheme_input){.b = &x->blocks,
 					.sched = &x->sched,
 					.clock = x->clock,
-					.carry = {{r.budget, 1000000000, 1000000000, 1}, capacity, 4, NULL}};
+					.carry = {{r.budget, 1000000000, 1000000000, 1, 0}, capacity, 4, NULL}};
 }
 
 void scheme_case_fini(struct scheme_case *x)

@@ -390,7 +390,7 @@ int um_capuchin_drops(const struct um_versions *v, const struct um_plan *plan, c
 	x.s = (struct um_scheme_input){.b = &b,
 				       .sched = v->s,
 				       .clock = clock,
-				       .carry = {{plan->budget, plan->h2d, plan->d2h, 1}, INT32_MAX, 1, NULL},
+				       .carry = {{plan->budget, plan->h2d, plan->d2h, 1, 0}, INT32_MAX, 1, NULL},
 				       .fixed_ns = profile->o_seg};
 	if (blocks < INT32_MAX)
 		x.s.carry.capacity = (int32_t)blocks;
