@@ -69,7 +69,7 @@ int um_executor_close(struct um_executor *ex)
 	um_advice_state_fini(&ex->host_resident);
 	um_executor_forget_targets(ex);
 	um_vec_fini(&ex->early);
-	um_block_lru_fini(&ex->supplied);
+	um_block_lru_fini(&ex->supplied.blocks);
 	free(ex);
 	return 0;
 }
@@ -117,8 +117,8 @@ void um_executor_note_prefetch(struct um_executor *ex, uint64_t addr, uint64_t b
 void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
 	um_block_limit_remove(&ex->lanes.limit, addr, bytes);
-	if (ex->supplied.most)
-		um_block_lru_remove_range(&ex->supplied, addr, bytes);
+	if (ex->supplied.blocks.most)
+		um_block_lru_remove_range(&ex->supplied.blocks, addr, bytes);
 }
 
 void um_executor_forget_within(struct um_executor *ex, uint64_t addr, uint64_t bytes)
@@ -139,7 +139,7 @@ int um_executor_set_budget(struct um_executor *ex, uint64_t budget_blocks, int l
 	int err;
 
 	ex->program = NULL;
-	um_block_lru_fini(&ex->supplied);
+	um_block_lru_fini(&ex->supplied.blocks);
 	um_executor_cancel(ex);
 	if (um_lanes_drain(&ex->lanes))
 		return -EAGAIN;

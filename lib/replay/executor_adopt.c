@@ -60,8 +60,7 @@ struct um_clearing {
 	const uint64_t *used; /* blocks that the plan uses, ascending */
 	size_t n_used;
 	uint64_t room; /* blocks that may stay */
-	uint64_t probable; /* blocks to come that may stay and are probably resident: the others may not take their room
-			    */
+	uint64_t probable; /* blocks to come that are probably resident: the others do not take their room */
 	unsigned marked; /* streams with a mark after all ops so far */
 	uint64_t resident; /* blocks that may be on the device */
 	uint64_t unsure; /* those of them that the plan does not use, and stay */
@@ -113,7 +112,7 @@ static enum um_residency residency(const struct um_executor *ex, uint64_t addr)
 {
 	enum um_residency r = ex->host.residency ? ex->host.residency(ex->host.user, addr) : UM_RESIDENCY_UNKNOWN;
 
-	if (r == UM_RESIDENCY_UNKNOWN && um_block_lru_find(&ex->supplied, addr))
+	if (r == UM_RESIDENCY_UNKNOWN && um_block_lru_find(&ex->supplied.blocks, addr))
 		return UM_RESIDENT;
 	return r == UM_RESIDENT && um_advice_state_ended(&ex->read_mostly, addr) ? UM_NOT_RESIDENT : r;
 }
@@ -130,7 +129,7 @@ static int take_room(struct um_clearing *c, int probable)
 	int has = c->room > (probable ? 0 : c->probable);
 
 	c->room -= (uint64_t)has;
-	c->probable -= (uint64_t)(probable && c->probable);
+	c->probable -= (uint64_t)probable;
 	return has;
 }
 
@@ -140,7 +139,8 @@ static uint64_t count_probable(struct um_executor *ex, const struct um_executor_
 	uint64_t n = 0;
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES)
-		n += !has_address(c->keep, c->n_keep, a) && is_probable(ex, a, residency(ex, a));
+		n += !has_address(c->keep, c->n_keep, a) && is_probable(ex, a, residency(ex, a)) &&
+		     !um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 	return n;
 }
 
@@ -159,7 +159,7 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 
 		c->resident += resides != UM_NOT_RESIDENT;
 		if (!stays && !dead)
-			stays = take_room(c, is_probable(ex, a, resides));
+			stays = take_room(c, c->probable && is_probable(ex, a, resides));
 		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !has_address(c->used, c->n_used, a);
 		if (stays && resides == UM_RESIDENT)
 			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, 0})) != 0;
@@ -293,7 +293,7 @@ static void open_room(struct um_executor *ex, const struct um_clearing *c, uint6
 	uint64_t taken = ex->program->peak + c->unsure;
 
 	um_executor_open_room(ex, s, capacity > taken ? capacity - taken : 0);
-	for (size_t i = 0; i < c->stayed.n && ex->supplied.most; i++)
+	for (size_t i = 0; i < c->stayed.n && ex->supplied.blocks.most; i++)
 		if (!has_address(c->used, c->n_used, c->stayed.at[i].addr))
 			um_executor_stays_unused(ex, c->stayed.at[i].addr);
 }
@@ -414,7 +414,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	ex->out_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	ex->drop_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
 	ex->checks_all = turn < UM_COMPILED_PLAN_STEADY || !ex->inside || ex->lanes.results.listener.report;
-	ex->checks_some = ex->checks_all || ex->supplied.most;
+	ex->checks_some = ex->checks_all || ex->supplied.blocks.most;
 	um_lanes_update_drops(&ex->lanes);
 }
 

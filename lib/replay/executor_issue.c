@@ -233,10 +233,10 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, const s
 			ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
 		r = um_executor_clip(ex, um_executor_locate(a, cursor));
 	}
-	if (ex->supplied.most && is_supplied(a, cursor))
+	if (ex->supplied.blocks.most && is_supplied(a, cursor))
 		r = um_executor_supply(ex, a->kind, r);
-	if (ex->supplied_outs && (int32_t)(ex->supplied_outs - room) > 0)
-		room = ex->supplied_outs;
+	if (ex->supplied.outs && (int32_t)(ex->supplied.outs - room) > 0)
+		room = ex->supplied.outs;
 	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor) || is_supplied(a, cursor))
 		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
 	if (early && early->resident == r.addr)
@@ -300,7 +300,7 @@ static __attribute__((noinline)) int put_some(struct um_executor *ex, const stru
 
 	ex->unpoked = 1;
 	for (; a < end && !err; a++)
-		err = ex->checks_all || ex->supplied_outs || is_moved(a, cursor) || is_supplied(a, cursor)
+		err = ex->checks_all || ex->supplied.outs || is_moved(a, cursor) || is_supplied(a, cursor)
 			      ? put_checked(ex, a, cursor, m)
 			      : put_planned(ex, a, a + 1, m);
 	return err;

@@ -59,8 +59,8 @@ int um_executor_replace(struct um_executor *ex, struct um_executor_range was, st
 	was = (struct um_executor_range){first, first < last ? last - first : 0};
 	now.addr = um_block_of(now.addr);
 	now.bytes = end - now.addr;
-	if (ex->supplied.most)
-		um_block_lru_remove_range(&ex->supplied, now.addr, now.bytes);
+	if (ex->supplied.blocks.most)
+		um_block_lru_remove_range(&ex->supplied.blocks, now.addr, now.bytes);
 	err = exchange(ex, was, now);
 	if (err) {
 		um_executor_leave(ex);

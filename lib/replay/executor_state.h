@@ -18,6 +18,15 @@ struct um_early_in {
 	uint32_t outs; /* that it waits for */
 };
 
+/* The room beside a plan, for its supplied tensors (executor_supplied.c). */
+struct um_executor_supplied {
+	struct um_block_lru blocks; /* that stay there: of supplied tensors, or that were there as the plan began */
+	uint64_t reserve; /* blocks to be kept free for evictions in progress, from when some leave on */
+	int leave; /* some do, for lack of room */
+	uint32_t latest, before; /* outs queued with the latest one, and before this iteration */
+	uint32_t outs; /* that all ins wait for */
+};
+
 struct um_executor {
 	struct um_gpu *gpu;
 	struct um_executor_host host;
@@ -29,11 +38,7 @@ struct um_executor {
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
 	UM_VEC(struct um_early_in) early; /* by action of the first iteration, its first ones */
-	struct um_block_lru supplied; /* blocks beside the plan that stay: of supplied tensors, or that were there */
-	int supplied_leave; /* some supplied tensors leave, for lack of room */
-	uint64_t supplied_leaving; /* blocks by which there will then be less room: of evictions in progress */
-	uint32_t supplied_latest, supplied_before; /* outs queued with the latest one, and before this iteration */
-	uint32_t supplied_outs; /* outs that all ins wait for */
+	struct um_executor_supplied supplied;
 	struct um_executor_range whole; /* no range inside this memory is clipped */
 	int inside; /* all ranges of the plan are in such memory */
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */

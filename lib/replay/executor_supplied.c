@@ -25,41 +25,41 @@ void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, 
 {
 	uint64_t leaving = ex->program->supplied_leaving, once = count_supplied(s);
 
-	um_block_lru_fini(&ex->supplied);
-	ex->supplied_leaving = leaving < once ? leaving : once;
-	ex->supplied_leave = 0;
-	ex->supplied_outs = ex->supplied_before = ex->supplied_latest = 0;
+	um_block_lru_fini(&ex->supplied.blocks);
+	ex->supplied.reserve = leaving < once ? leaving : once;
+	ex->supplied.leave = 0;
+	ex->supplied.outs = ex->supplied.before = ex->supplied.latest = 0;
 	if (blocks && once)
-		um_block_lru_init(&ex->supplied, blocks); /* without memory for it there is no room */
+		um_block_lru_init(&ex->supplied.blocks, blocks); /* without memory for it there is no room */
 }
 
 void um_executor_begin_room(struct um_executor *ex)
 {
-	struct um_block_lru *l = &ex->supplied;
+	struct um_block_lru *l = &ex->supplied.blocks;
 
 	l->serial++;
-	ex->supplied_before = ex->supplied_latest;
-	if (!ex->supplied_leave)
+	ex->supplied.before = ex->supplied.latest;
+	if (!ex->supplied.leave)
 		return;
-	l->most -= l->most < ex->supplied_leaving ? l->most : ex->supplied_leaving;
-	ex->supplied_leaving = 0;
+	l->most -= l->most < ex->supplied.reserve ? l->most : ex->supplied.reserve;
+	ex->supplied.reserve = 0;
 }
 
 int um_executor_room_exceeded(struct um_executor *ex, uint64_t *addr)
 {
-	struct um_block_lru *l = &ex->supplied;
+	struct um_block_lru *l = &ex->supplied.blocks;
 
 	if (l->by_addr.n <= l->most)
 		return 0;
 	*addr = l->head->node.a;
 	um_block_lru_remove(l, l->head);
-	ex->supplied_outs = ex->supplied_latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
+	ex->supplied.outs = ex->supplied.latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
 	return 1;
 }
 
 void um_executor_stays_unused(struct um_executor *ex, uint64_t addr)
 {
-	struct um_block_lru *l = &ex->supplied;
+	struct um_block_lru *l = &ex->supplied.blocks;
 
 	l->serial = 0;
 	um_block_lru_add_range(l, addr, UM_BLOCK_BYTES);
@@ -74,43 +74,51 @@ static int is_there(const struct um_block_lru *l, struct um_executor_range r)
 	return 1;
 }
 
-/* A run of as many blocks as the range has that have not been used for long. No bytes: none was found. */
-static struct um_executor_range find_unused(const struct um_block_lru *l, uint64_t bytes)
+/* A run of as many blocks as the range is in that have not been used for long. No bytes: none was found. */
+static struct um_executor_range find_unused(const struct um_block_lru *l, struct um_executor_range r)
 {
-	struct um_executor_range r = {l->head ? l->head->node.a : 0, bytes};
+	uint64_t end = um_block_of(r.addr + r.bytes + UM_BLOCK_BYTES - 1), first = l->head ? l->head->node.a : 0;
+	struct um_executor_range unused = {first, end - um_block_of(r.addr)};
 
-	for (uint64_t off = 0; off < bytes; off += UM_BLOCK_BYTES) {
-		const struct um_lru_block *b = um_block_lru_find(l, r.addr + off);
+	for (uint64_t a = first; a < first + unused.bytes; a += UM_BLOCK_BYTES) {
+		const struct um_lru_block *b = um_block_lru_find(l, a);
 
 		if (!b || l->serial - b->serial < UNUSED_ITERATIONS)
-			r.bytes = 0;
+			return (struct um_executor_range){first, 0};
 	}
-	return r;
+	return unused;
+}
+
+/* What is evicted, as a supplied tensor leaves this range. */
+static struct um_executor_range evict(struct um_executor *ex, struct um_executor_range r)
+{
+	struct um_executor_supplied *x = &ex->supplied;
+	struct um_executor_range unused;
+
+	if (!um_block_lru_add_range(&x->blocks, r.addr, r.bytes))
+		return (struct um_executor_range){r.addr, 0};
+	/* evictions of one iteration may be in progress, once there is room for them */
+	x->latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
+	x->outs = x->reserve ? x->latest : x->before;
+	unused = find_unused(&x->blocks, r);
+	if (!unused.bytes) {
+		x->leave = 1;
+		return r;
+	}
+	um_block_lru_remove_range(&x->blocks, unused.addr, unused.bytes);
+	um_block_lru_add_range(&x->blocks, r.addr, r.bytes);
+	return um_executor_clip(ex, unused);
 }
 
 struct um_executor_range um_executor_supply(struct um_executor *ex, enum um_action_kind kind,
 					    struct um_executor_range r)
 {
-	struct um_block_lru *l = &ex->supplied;
-	struct um_executor_range unused;
+	struct um_block_lru *l = &ex->supplied.blocks;
+	int there = is_there(l, r);
 
-	if (is_there(l, r)) {
-		if (kind == UM_ACTION_PREFETCH) /* until its eviction it is one of the plan's blocks */
-			um_block_lru_remove_range(l, r.addr, r.bytes);
-		r.bytes = 0;
-	} else if (kind == UM_ACTION_PREFETCH) {
+	if (kind == UM_ACTION_PREFETCH) /* until its eviction it is one of the plan's blocks */
 		um_block_lru_remove_range(l, r.addr, r.bytes);
-	} else if (kind == UM_ACTION_EVICT) {
-		if (!um_block_lru_add_range(l, r.addr, r.bytes))
-			return (struct um_executor_range){r.addr, 0};
-		/* those of one iteration may be in progress, once there is room for them */
-		ex->supplied_latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
-		ex->supplied_outs = ex->supplied_leaving ? ex->supplied_latest : ex->supplied_before;
-		unused = find_unused(l, r.bytes);
-		um_block_lru_remove_range(l, unused.addr, unused.bytes);
-		if (unused.bytes && !um_block_lru_add_range(l, r.addr, r.bytes))
-			return unused;
-		ex->supplied_leave = 1;
-	}
-	return r;
+	if (there)
+		r.bytes = 0;
+	return kind == UM_ACTION_EVICT && !there ? evict(ex, r) : r;
 }

@@ -7,8 +7,8 @@
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
 {
 	ex->stream = stream;
-	if (ex->supplied.most) /* the op, and requests for it, may have evicted what was there */
-		um_block_lru_fini(&ex->supplied);
+	if (ex->supplied.blocks.most) /* the op, and requests for it, may have evicted what was there */
+		um_block_lru_fini(&ex->supplied.blocks);
 	um_executor_guard_writes(ex, uses, n);
 }
 

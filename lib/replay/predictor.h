@@ -21,8 +21,8 @@
  * An op that was followed by another one than expected, lately, is a fork: what is expected after it is one of several
  * possibilities.
  *
- * Ops that follow a plan are left out, and what comes after the ops before them is not known. Where the plan is left,
- * the next use of each tensor is its first one after the match.
+ * The predictor sees no op while a plan is followed, and expects none after such a gap. Where the plan is left, it
+ * expects each tensor at its first use after the match.
  *
  * A tensor that is still alive is expected itself; one that was freed is expected as the tensor that takes its part in
  * the current match. Each use keeps a score of how often its expected tensor was right (expert weights are not
@@ -73,7 +73,7 @@ struct um_predictor_op {
 	uint64_t ns; /* duration with everything resident */
 	uint32_t n_uses;
 	uint32_t iteration; /* serial */
-	uint32_t segment; /* serial: ops in between were left out */
+	uint32_t segment; /* serial: there are gaps between segments */
 	uint8_t follower; /* score: after it came the op that was expected */
 	uint64_t fork; /* number of the latest op up to this one that is a fork; 0: none */
 };
@@ -148,7 +148,7 @@ int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op);
 /* The next op begins an iteration. */
 void um_predictor_begin(struct um_predictor *p);
 
-/* Ops were left out before the next one, as a plan was followed: it is not known what comes after the latest one. */
+/* A gap: the predictor has not seen the ops that follow the latest one, and does not know them. */
 static inline void um_predictor_skip(struct um_predictor *p)
 {
 	p->segment++;
@@ -176,8 +176,8 @@ double um_predictor_touched(const struct um_predictor *p, const struct um_tensor
 /* What probably happens next to the part of a tensor that the latest op's use number k is of. */
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k);
 /* The match is far from the one before: when the tensor of this entry (< tensors.n), which was expected up to op number
- * `until`, is used next. 0: that is not known better than before. `until` UM_PREDICTOR_UNKNOWN: what was expected does
- * not count, as ops were left out, and a tensor that no op used after the match is not expected. */
+ * `until`, is used next. 0: that is not known better than before. `until` UM_PREDICTOR_UNKNOWN: after a gap
+ * no earlier expectation counts, and a tensor that no op used after the match is not expected. */
 uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until);
 /* A predicted op, of this number, uses the tensor: if that is sooner than was known. */
 void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op);

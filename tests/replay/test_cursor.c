@@ -85,7 +85,7 @@ static void replaced(void)
 	um_cursor_follow(&c, &p.sched);
 	op(&c, "x", &b, UM_READ);
 	is_u64(c.n_replaced, 0, "a tensor of another slot, which stays on the device, replaces none");
-	ok(is_replaced(&c, &y, 1, UINT64_MAX), "a new tensor in its slot replaces none that has no other slot");
+	ok(is_replaced(&c, &y, 1, UINT64_MAX), "a replaced tensor that has another slot now has no address");
 	p.sched.slots.at[1].flags |= UM_SLOT_SUPPLIED;
 	um_cursor_follow(&c, &p.sched);
 	ok(is_replaced(&c, &b, 0, a.addr), "a tensor of a slot whose tensor leaves after its use may not be resident");

@@ -118,8 +118,8 @@ static void left_out(void)
 	ops("update", m);
 	um_predictor_skip(&p);
 	passes(0, 1);
-	ok(um_predictor_ahead(&p, 2 * LAYERS + 2) != NULL, "ops are expected as far as none was left out");
-	ok(um_predictor_ahead(&p, 2 * LAYERS + 3) == NULL, "what comes after ops that were left out is not expected");
+	ok(um_predictor_ahead(&p, 2 * LAYERS + 2) != NULL, "the predictor expects the ops before a gap");
+	ok(um_predictor_ahead(&p, 2 * LAYERS + 3) == NULL, "the predictor expects no op after a gap");
 	is_u64(um_predictor_rematch(&p, other.predicted, UM_PREDICTOR_UNKNOWN), p.n_ops + 1,
 	       "where a plan is left, a tensor is expected at its first use after the match");
 	is_u64(um_predictor_rematch(&p, before.predicted, UM_PREDICTOR_UNKNOWN), UM_PREDICTOR_UNKNOWN,

@@ -4,20 +4,11 @@
 # Programs of which most iterations are alike, in less memory than an op uses, or than two buffers that take turns: now
 # and then one has an op or two more, or the CPU reads a result at its end.
 . "${top_srcdir:=.}/tests/tap.sh"
+. "$top_srcdir/tests/tools/trace_awk.sh"
 
 # Particles: a list of pairs is built every `odd` iterations, and the CPU reads positions every `host` iterations.
 particles() { # ODD HOST
-	awk -v odd="$1" -v host="$2" '
-	function out(line) { print "{\"ev\":" line "}" }
-	function alloc(mib) {
-		out("\"alloc\",\"t\":" n ",\"bytes\":" mib * 1048576 ",\"role\":\"param\"")
-		size[n] = mib
-		return n++
-	}
-	function op(name, r, w, mib, flops) {
-		out("\"op\",\"name\":\"" name "\",\"r\":[" r "],\"w\":[" w "],\"flops\":" flops * mib * 1048576 \
-		    ",\"bytes\":" mib * 1048576)
-	}
+	awk -v odd="$1" -v host="$2" "$trace_awk"'
 	BEGIN {
 		n = 0
 		print "{\"umtrace\":1,\"source\":\"by hand\",\"workload\":\"particles\"}"
@@ -41,16 +32,7 @@ particles() { # ODD HOST
 
 # A lattice: two fields take turns, in ten slabs, and every `odd` iterations their moments are computed.
 lattice() { # ODD
-	awk -v odd="$1" '
-	function out(line) { print "{\"ev\":" line "}" }
-	function alloc(mib) {
-		out("\"alloc\",\"t\":" n ",\"bytes\":" mib * 1048576 ",\"role\":\"param\"")
-		size[n] = mib
-		return n++
-	}
-	function op(name, r, w, mib) {
-		out("\"op\",\"name\":\"" name "\",\"r\":[" r "],\"w\":[" w "],\"bytes\":" mib * 1048576)
-	}
+	awk -v odd="$1" "$trace_awk"'
 	function slab(field, k) { return "[" field "," k * 14680064 ",14680064]" }
 	BEGIN {
 		n = 0

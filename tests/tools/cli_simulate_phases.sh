@@ -4,20 +4,11 @@
 # A program whose phases take turns: training, and products with matrices. The data of either phase fit on the device,
 # those of both do not.
 . "${top_srcdir:=.}/tests/tap.sh"
+. "$top_srcdir/tests/tools/trace_awk.sh"
 
 # Iterations of each phase, in turn.
 phases() { # LENGTH
-	awk -v length_of="$1" '
-	function out(line) { print "{\"ev\":" line "}" }
-	function alloc(mib) {
-		out("\"alloc\",\"t\":" n ",\"bytes\":" mib * 1048576 ",\"role\":\"param\"")
-		size[n] = mib
-		return n++
-	}
-	function op(name, r, w, mib, flops) {
-		out("\"op\",\"name\":\"" name "\",\"r\":[" r "],\"w\":[" w "],\"flops\":" flops * mib * 1048576 \
-		    ",\"bytes\":" mib * 1048576)
-	}
+	awk -v length_of="$1" "$trace_awk"'
 	function train(  i) {
 		for (i = 0; i < 16; i++) {
 			act[i] = alloc(40)
