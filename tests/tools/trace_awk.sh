@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034 # read by tests
 #
 # trace_awk.sh - functions of awk that write events of traces; read by tests that make their own
 trace_awk='
