@@ -60,36 +60,50 @@ class Template:
         freed = [e['t'] for e in self.events if e['ev'] == 'free']
         own = set(born)
         touched = {t for e in self.events if e['ev'] in ('op', 'host') for t in used(e)} | set(freed)
-        leaves = [t for t in born if t not in set(freed)]
         self.leaves = [t for t in born if t not in set(freed)]
         self.taken = [t for t in freed if t not in own]
         self.before = sorted(touched - own - set(self.taken))  # used, and not freed
         self.born = own
 
 
-class Writer:
-    """Plays templates one after the other; tensors get new ids."""
+class Numbers:
+    """Tensors and iterations of the written trace so far."""
 
-    def __init__(self, out, work, marks=True):
+    def __init__(self):
+        self.tensors = self.iterations = 0
+
+    def tensor(self):
+        self.tensors += 1
+        return self.tensors - 1
+
+    def iteration(self):
+        self.iterations += 1
+        return self.iterations - 1
+
+
+class Writer:
+    """Plays templates one after the other; tensors get new ids. `beside`: a writer whose trace this one goes on with."""
+
+    def __init__(self, out, work, marks=True, beside=None):
         self.out, self.work, self.marks = out, work, marks
-        self.next = self.n = 0
+        self.numbers = beside.numbers if beside else Numbers()
         self.id = {}  # of the trace: ours
         self.size = {}
         self.left = {}  # by the iteration before: {name: [(id, bytes)]}
-        self.put(dict(work.header, source='bench/vary.py'))
+        if not beside:
+            self.put(dict(work.header, source='bench/vary.py'))
 
     def put(self, e):
         print(json.dumps(e, separators=(',', ':')), file=self.out)
 
     def mark(self):
+        n = self.numbers.iteration()
         if self.marks:
-            self.put({'ev': 'iter', 'n': self.n})
-        self.n += 1
+            self.put({'ev': 'iter', 'n': n})
 
     def bear(self, t, scale=1.0):
         e = self.work.alloc[t]
-        self.id[t] = self.next
-        self.next += 1
+        self.id[t] = self.numbers.tensor()
         self.size[t] = max(int(e['bytes'] * scale), 1)
         self.put(dict(e, t=self.id[t], bytes=self.size[t]))
 
