@@ -44,6 +44,23 @@ static uint64_t missing_blocks(void *user, uint64_t addr, uint64_t bytes)
 	return um_horizon_missing(&adv->horizon, addr, bytes);
 }
 
+/* While no plan is followed, tensors without a planned address stay in the main heap. A program whose shapes always
+ * change never follows a plan, and its tensors in two heaps would evict each other. But what an odd iteration leaves
+ * would take the places of the plan that waits. */
+static enum um_arena_pool_heap heap_of(const struct umadv *adv, const struct birth *b)
+{
+	const struct um_replan *r = &adv->replan;
+
+	if (um_replan_hints(r))
+		return UM_ARENA_POOL_UNPLANNED;
+	if (is_long_lived(adv, b->role))
+		return UM_ARENA_POOL_LONG_LIVED;
+	if (r->executor && !r->cursor.on && um_follow_is_confirmed(r->state) &&
+	    um_tensors_will_stay(&adv->tensors, b->bytes, b->role))
+		return UM_ARENA_POOL_UNPLANNED;
+	return UM_ARENA_POOL_MAIN;
+}
+
 /* Allocates at the planned address if there is one and it is free. Else, while no plan is followed, where dead blocks
  * are resident: another place would need a prefetch, and one of those blocks a discard before it. */
 static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
@@ -52,7 +69,6 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 	struct um_replan *r = &adv->replan;
 	struct um_arena_pool *pool = &adv->tensors.pool;
 	uint64_t bytes = b->bytes;
-	int hinting = um_replan_hints(r);
 
 	for (int choice = 0; choice < 2; choice++) {
 		uint64_t place = planned_place(adv, b, choice);
@@ -63,17 +79,12 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 			return 0;
 		}
 	}
-	if (hinting || (r->executor && r->cursor.on && um_follow_waits(r->state))) {
+	if (um_replan_hints(r) || (r->executor && r->cursor.on && um_follow_waits(r->state))) {
 		r->misplaced++;
 		r->n_misplaced++;
 	}
-	/* While no plan is followed, tensors without a planned address stay in the main heap. A program whose shapes
-	 * always change never follows a plan, and its tensors in two heaps would evict each other. */
-	return um_arena_pool_alloc(pool, bytes,
-				   hinting			 ? UM_ARENA_POOL_UNPLANNED
-				   : is_long_lived(adv, b->role) ? UM_ARENA_POOL_LONG_LIVED
-								 : UM_ARENA_POOL_MAIN,
-				   um_horizon_knows(&adv->horizon) ? &missing : NULL, addr);
+	return um_arena_pool_alloc(pool, bytes, heap_of(adv, b), um_horizon_knows(&adv->horizon) ? &missing : NULL,
+				   addr);
 }
 
 /* Memory with a discard in progress that does not end is not used again: other memory is taken. */
@@ -234,6 +245,7 @@ static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 	const struct um_arena_pool_use use = {t->born_op, t->streams, last};
 	int err;
 
+	um_tensors_note_life(&adv->tensors, t, adv->iterations.n > t->born_iter + 1);
 	if (adv->horizon.host.capacity)
 		um_predictor_free(&adv->predictor, t);
 	err = remove_tensor(adv, t);

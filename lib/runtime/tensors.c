@@ -2,8 +2,10 @@
 #include "runtime/tensors.h"
 
 #include "base/debug.h"
+#include "base/hash.h"
 #include "umadvise.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 void um_tensors_init(struct um_tensors *t, struct um_gpu *gpu)
@@ -19,6 +21,7 @@ void um_tensors_fini(struct um_tensors *t)
 	um_registry_fini(&t->registry);
 	um_vec_fini(&t->places);
 	um_vec_fini(&t->ranges);
+	um_vec_fini(&t->planned);
 }
 
 int um_tensors_add(struct um_tensors *t, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
@@ -46,6 +49,36 @@ void um_tensors_remove(struct um_tensors *t, struct um_tensor *tensor)
 	else if (!(tensor->flags & UM_TENSOR_DEAD))
 		tensor->parent->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	um_registry_remove(&t->registry, tensor);
+}
+
+static uint64_t kind_of(uint64_t bytes, enum um_role role)
+{
+	return um_hash_u64(bytes, role);
+}
+
+void um_tensors_note_life(struct um_tensors *t, const struct um_tensor *tensor, int stayed)
+{
+	uint64_t kind = kind_of(tensor->bytes, tensor->role), *known = &t->staying[kind % UM_STAYING_KINDS];
+
+	if (stayed)
+		*known = kind;
+	else if (*known == kind)
+		*known = 0;
+}
+
+static int compare_kinds(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int um_tensors_will_stay(const struct um_tensors *t, uint64_t bytes, enum um_role role)
+{
+	uint64_t kind = kind_of(bytes, role);
+
+	return t->staying[kind % UM_STAYING_KINDS] == kind &&
+	       !(t->planned.n && bsearch(&kind, t->planned.at, t->planned.n, sizeof kind, compare_kinds));
 }
 
 struct um_tensor *um_tensors_find_start(struct um_tensors *t, const void *ptr, uint64_t bytes)
@@ -110,6 +143,8 @@ static int add_place(struct um_tensors *t, const struct um_slot *slot)
 
 	if (!r || r->heap != UM_ARENA_POOL_MAIN || slot->flags & UM_SLOT_UNMANAGED)
 		return 0;
+	if (slot->birth >= 0 && um_vec_push(&t->planned, kind_of(slot->bytes, slot->role)))
+		return -ENOMEM;
 	return um_vec_push(&t->places, ((struct um_heap_region){slot->place, slot->bytes}));
 }
 
@@ -119,6 +154,7 @@ int um_tensors_claim(struct um_tensors *t, const struct um_schedule *s)
 
 	um_vec_clear(&t->places);
 	um_vec_clear(&t->ranges);
+	um_vec_clear(&t->planned);
 	for (size_t i = 0; i < s->slots.n && !err; i++) {
 		const struct um_slot *slot = &s->slots.at[i];
 
@@ -126,6 +162,8 @@ int um_tensors_claim(struct um_tensors *t, const struct um_schedule *s)
 		if (slot->birth >= 0 || (slot->carry < s->slots.n && slot->carry != i))
 			err = add_place(t, slot);
 	}
+	if (t->planned.n)
+		qsort(t->planned.at, t->planned.n, sizeof *t->planned.at, compare_kinds);
 	for (struct um_tree_node *n = um_tree_first(&t->registry.live); n && !err; n = um_tree_next(n)) {
 		const struct um_tensor *x = um_tree_entry(n, struct um_tensor, node);
 

@@ -16,13 +16,19 @@
 #include "replay/executor.h"
 #include "runtime/arena_pool.h"
 
+#define UM_STAYING_KINDS 1024 /* a power of 2 */
+
 struct umadv_stats;
 
+/* A kind of tensors is their size and role. */
 struct um_tensors {
 	struct um_registry registry;
 	struct um_arena_pool pool;
 	uint64_t live, bytes_live, bytes_live_peak;
 	UM_VEC(struct um_heap_region) places, ranges; /* scratch of um_tensors_claim */
+	UM_VEC(uint64_t) planned; /* the kinds of the claimed places, in order */
+	uint64_t
+		staying[UM_STAYING_KINDS]; /* kinds whose last dead tensor stayed through an iteration, by their hash */
 };
 
 void um_tensors_init(struct um_tensors *t, struct um_gpu *gpu);
@@ -33,6 +39,13 @@ int um_tensors_add(struct um_tensors *t, uint64_t addr, uint64_t bytes, const ch
 		   unsigned flags, struct um_tensor **out);
 /* Removes a tensor without parts. If its content was not declared dead, neither is that of its parent any more. */
 void um_tensors_remove(struct um_tensors *t, struct um_tensor *tensor);
+
+/* The tensor dies. `stayed`: it lived through an iteration that began after its birth. O(1). */
+void um_tensors_note_life(struct um_tensors *t, const struct um_tensor *tensor, int stayed);
+
+/* Will a tensor probably stay beside the claimed places, through a whole further iteration? No if one of its kind is
+ * born at such a place. O(log births). */
+int um_tensors_will_stay(const struct um_tensors *t, uint64_t bytes, enum um_role role);
 
 /* The live tensor that starts at ptr (of `bytes`, if not 0), or NULL. */
 struct um_tensor *um_tensors_find_start(struct um_tensors *t, const void *ptr, uint64_t bytes);

@@ -418,6 +418,40 @@ static void test_used(void)
 	um_arena_pool_fini(&a);
 }
 
+/* A tensor of the kind dies, which stayed through an iteration or not. */
+static void dies(struct um_tensors *t, uint64_t bytes, enum um_role role, int stayed)
+{
+	const struct um_tensor tensor = {.bytes = bytes, .role = role};
+
+	um_tensors_note_life(t, &tensor, stayed);
+}
+
+static void test_staying(void)
+{
+	struct um_tensors t;
+	struct um_schedule s;
+	struct um_slot slot = {.bytes = MIB, .birth = 0, .death = 1, .carry = UM_NO_SLOT, .role = UM_ROLE_GRAD};
+
+	um_tensors_init(&t, gpu);
+	ok(!um_tensors_will_stay(&t, MIB, UM_ROLE_GRAD), "a tensor of an unknown kind will not stay");
+	dies(&t, MIB, UM_ROLE_GRAD, 1);
+	ok(um_tensors_will_stay(&t, MIB, UM_ROLE_GRAD), "a tensor stays as the last one of its kind");
+	ok(!um_tensors_will_stay(&t, MIB, UM_ROLE_ACT), "one of another role does not");
+	ok(!um_tensors_will_stay(&t, MIB + 1, UM_ROLE_GRAD), "one of another size does not");
+	dies(&t, MIB, UM_ROLE_GRAD, 0);
+	ok(!um_tensors_will_stay(&t, MIB, UM_ROLE_GRAD), "no tensor stays after one of its kind that did not");
+	dies(&t, MIB, UM_ROLE_GRAD, 1);
+	slot.place = take(&t.pool, MIB, NULL);
+	give_back(&t.pool, slot.place, MIB, 0);
+	um_schedule_init(&s);
+	if (um_vec_push(&s.slots, slot) || um_tensors_claim(&t, &s))
+		tap_bail("no memory");
+	ok(!um_tensors_will_stay(&t, MIB, UM_ROLE_GRAD), "a tensor that takes a planned place does not stay beside it");
+	um_arena_pool_unclaim(&t.pool);
+	um_schedule_fini(&s);
+	um_tensors_fini(&t);
+}
+
 static void test_new_memory(void)
 {
 	struct um_arena_pool a;
@@ -468,6 +502,7 @@ int main(void)
 	test_retire();
 	test_missing();
 	test_used();
+	test_staying();
 	test_new_memory();
 	null_api->close(gpu);
 	return tap_done();
