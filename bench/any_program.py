@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """any_program.py - simulates programs of random structure, and names those that hints slow down
 
-    bench/any_program.py UMADVISE FIRST LAST [--unmarked]
-    bench/any_program.py --write SEED [--unmarked] > program.umtrace
+    bench/any_program.py UMADVISE FIRST LAST [--unmarked] [--rich]
+    bench/any_program.py --write SEED [--unmarked] [--rich] > program.umtrace
 
 A program has weights, state and input buffers in turn, and one to four kinds of iterations, in a fixed or a random
 order. A kind is a random sequence of operations on these and on tensors of its own, with or without a backward pass.
+With --rich programs are those of rich_program.py.
 Profile and memory follow from the seed. Each line: the seed, profile, oversubscription; the sum of the iterations from
 the third one on, over the faster of on-demand and prefetch-on-use; how many of them take more than 1.1 times the faster
 one; page faults of an iteration in the second half. `behind`: that sum is above 1.02.
@@ -19,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 
+import rich_program
 from programs import Program
+from rich_program import ITERATIONS
 
-ITERATIONS = 20
 PROFILES = ('v100', 'a100', 'h100')
 RATIOS = ('1.2', '1.3', '1.5', '2', '3')
 
@@ -154,14 +156,14 @@ def simulate(tool, path, profile, ratio):
     return {r['strategy']: r['iterations'] for r in json.loads(run.stdout)['runs']}
 
 
-def compare(tool, seed, marks):
+def compare(tool, seed, marks, write_program):
     """One line, and whether hints slow the program down."""
     rng = random.Random(seed)
     profile, ratio = rng.choice(PROFILES), rng.choice(RATIOS)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, 'any.umtrace')
         with open(path, 'w', encoding='utf-8') as out:
-            write(out, seed, marks)
+            write_program(out, seed, marks)
         runs = simulate(tool, path, profile, ratio)
     head = f'{seed:5} {profile} {ratio:3}'
     if isinstance(runs, str):
@@ -179,18 +181,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--write', type=int, metavar='SEED', help='write this program')
     parser.add_argument('--unmarked', action='store_true', help='without marks of iterations')
+    parser.add_argument('--rich', action='store_true', help='programs of rich_program.py')
     parser.add_argument('tool', nargs='?', metavar='UMADVISE')
     parser.add_argument('first', nargs='?', type=int, metavar='FIRST')
     parser.add_argument('last', nargs='?', type=int, metavar='LAST')
     args = parser.parse_args()
+    write_program = rich_program.write if args.rich else write
     if args.write is not None:
-        write(sys.stdout, args.write, not args.unmarked)
+        write_program(sys.stdout, args.write, not args.unmarked)
         return 0
     if args.last is None:
         parser.error('UMADVISE, FIRST and LAST are wanted')
     behind = 0
     for seed in range(args.first, args.last + 1):
-        line, is_behind = compare(args.tool, seed, not args.unmarked)
+        line, is_behind = compare(args.tool, seed, not args.unmarked, write_program)
         print(line, flush=True)
         behind += is_behind
     print(f'{behind} of {args.last - args.first + 1} programs behind')

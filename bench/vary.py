@@ -82,7 +82,7 @@ class Numbers:
 
 
 class Writer:
-    """Plays templates one after the other; tensors get new ids. `beside`: a writer whose trace this one goes on with."""
+    """Plays templates one after the other; tensors get new ids. It goes on with the trace of the writer `beside`."""
 
     def __init__(self, out, work, marks=True, beside=None):
         self.out, self.work, self.marks = out, work, marks
