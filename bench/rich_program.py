@@ -16,7 +16,7 @@ class Data:
     """What outlives an iteration."""
 
     def __init__(self, p, r):
-        self.scale = r.choice((2, 10, 40, 120))
+        self.scale = r.choice((10, 40, 120))
         self.p, self.r = p, r
         self.weights = [p.load(self.mib(), 'weight') for _ in range(r.randint(2, 16))]
         self.arrays = [p.load(4 * self.mib(), 'array', 'other') for _ in range(r.randint(0, 3))]
