@@ -348,6 +348,16 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 	h->clock += (int64_t)ns;
 }
 
+void um_horizon_born(struct um_horizon *h, uint64_t addr, uint64_t bytes)
+{
+	for (uint64_t a = um_block_of(addr); um_horizon_knows(h) && a < addr + bytes; a += UM_BLOCK_BYTES) {
+		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+		if (b && b->state == UM_BLOCK_DEAD)
+			um_horizon_blocks_revive(&h->blocks, b, um_horizon_current(h) + 1);
+	}
+}
+
 void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 {
 	um_horizon_forget_look_ups(h, addr, bytes);

@@ -160,6 +160,9 @@ void um_horizon_fini(struct um_horizon *h);
 void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns,
 		   int streams);
 
+/* A tensor was born here. Its blocks without a live tensor stay until its first op, which is probably the next one. */
+void um_horizon_born(struct um_horizon *h, uint64_t addr, uint64_t bytes);
+
 /* Memory was freed. */
 void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 

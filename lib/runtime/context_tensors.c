@@ -159,6 +159,8 @@ static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor *
 				   &(struct um_arena_pool_use){adv->iterations.op_serial, 0, UM_ARENA_POOL_ANY});
 	else
 		(*out)->absent = adv->replan.misplaced != misplaced;
+	if (!err)
+		um_horizon_born(&adv->horizon, addr, b->bytes);
 	return err;
 }
 

@@ -88,6 +88,7 @@ static void born(struct rig *r, uint32_t i)
 	r->tensor[i].id.v = ++r->n_born;
 	r->live += r->tensor[i].bytes;
 	um_executor_claim(r->ex, r->tensor[i].addr, r->tensor[i].bytes);
+	um_horizon_born(&r->horizon, r->tensor[i].addr, r->tensor[i].bytes);
 }
 
 static void died(struct rig *r, uint32_t i)
@@ -313,6 +314,27 @@ static void dead(void)
 	um_executor_counts(r.ex, &n);
 	is_u64(n.evict_bytes, 0, "memory without a live tensor is not copied to the host");
 	ok(n.discard_bytes >= 300 * BLOCK, "it is discarded (%d blocks)", (int)(n.discard_bytes / BLOCK));
+	rig_close(&r);
+}
+
+/* Of two tensors that died, the first one's memory has a new tensor when an op needs room. */
+static void born_before_op(void)
+{
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 6; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 4; i++)
+		op(&r, "op", 1000, USED(i));
+	died(&r, 3);
+	died(&r, 2);
+	born(&r, 3);
+	op(&r, "op", 1000, USED(4));
+	ok(is_resident(&r, 3),
+	   "memory without a live tensor is evicted before that of a tensor whose first op is to come");
+	op(&r, "op", 1000, USED(5));
+	ok(is_resident(&r, 3), "likewise tensors whose next use is not known");
 	rig_close(&r);
 }
 
@@ -932,6 +954,7 @@ int main(void)
 	hot();
 	before_plan();
 	dead();
+	born_before_op();
 	dead_first();
 	last_use();
 	on_host();
