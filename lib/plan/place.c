@@ -13,7 +13,7 @@
 #include "plan/place_order.h"
 #include "plan/place_stream.h"
 
-#define LONG 8 /* a life is long from this share of an iteration on */
+#define LONG 8 /* a tensor stays for long if it dies after this share of an iteration */
 #define WASTE 50 /* other orders are tried where the first one wastes more than this share of memory */
 #define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond this number they are placed as a stream */
 
@@ -90,13 +90,13 @@ static int is_elsewhere(const struct um_slot *t)
 
 /* Adds slots that have a place, and places that tensors have in the next iteration alone. `rotating`: rotating slots
  * have none yet. One that cannot be born at its place in that iteration is out of turn for ever; others find theirs
- * free an iteration later, and avoid only tensors that live long. */
+ * free an iteration later, and avoid only tensors that stay for long: births elsewhere cost memory beside the plan. */
 static int add_settled(struct placing *p, int rotating)
 {
 	for (uint32_t i = 0; i < p->sched->slots.n; i++) {
 		const struct um_slot *t = &p->sched->slots.at[i];
 
-		if (is_elsewhere(t) && (rotating || (t->birth < 0 && (size_t)t->death > p->sched->ops.n / LONG)) &&
+		if (is_elsewhere(t) && (rotating || (size_t)t->death > p->sched->ops.n / LONG) &&
 		    um_place_list_add(&p->list, t->bound_addr, t->bound_addr + t->bytes,
 				      (struct um_place_arc){0, t->death, 0}))
 			return -ENOMEM;

@@ -9,7 +9,8 @@
  * share blocks; places are multiples of UM_PLACE_GRANULE. Slots that pass their tensor on to another slot at the
  * iteration's end (rotating slots: double buffers, batches that overlap) have whole blocks of their own in all
  * iterations: their tensors are at one of these places in one iteration and at another one in the next. They also avoid
- * the addresses (bound_addr) that tensors of slots placed anew keep until they are freed.
+ * the addresses (bound_addr) that tensors of slots placed anew keep until they are freed; the other slots do where such
+ * a tensor stays for more than an eighth of the iteration.
  */
 #ifndef UM_PLAN_PLACE_H
 #define UM_PLAN_PLACE_H

@@ -295,16 +295,45 @@ static void passed_on(void)
 		is_int(um_place_build(&r, &s, &grow), 0, "a tensor is passed on");
 		is_u64(s.slots.at[0].place, (1ull << 30) + 4 * FX_MIB, "its place is free when it is born first");
 		is_u64(s.slots.at[1].place, (1ull << 30) + 6 * FX_MIB, "and so is the one that it takes turns with");
-		is_u64(s.slots.at[2].place, 1ull << 30,
-		       "a slot that does not rotate may lie where another one still is");
 	}
 	um_schedule_fini(&s);
+}
+
+/* Slot 0's tensor of the iteration before, a gradient, lives until op `death` where slots 0 and 1 would lie. Returns
+ * the place of slot 1, which is born at the first op. */
+static uint64_t carried_over(int32_t death)
+{
+	struct um_schedule s = {0};
+	struct um_plan_room rooms[] = {{1ull << 30, 8 * FX_MIB}};
+	struct um_plan_request r = fx_request(&s, 1ull << 40);
+	uint64_t grow, place;
+
+	fx_slot(&s, 2 * FX_MIB, 12, death);
+	fx_slot(&s, 2 * FX_MIB, 0, 10);
+	s.slots.at[0].bound.v = 1;
+	s.slots.at[0].bound_addr = 1ull << 30;
+	for (int i = 0; i < 16; i++)
+		fx_op(&s, "a", 1, "");
+	r.rooms = rooms;
+	r.n_rooms = 1;
+	is_int(um_place_build(&r, &s, &grow), 0, "places are found beside a tensor of the iteration before");
+	place = s.slots.at[1].place;
+	um_schedule_fini(&s);
+	return place;
+}
+
+static void elsewhere(void)
+{
+	ok(carried_over(8) >= (1ull << 30) + 2 * FX_MIB,
+	   "no slot lies where a tensor that is born in one iteration and freed late in the next still is");
+	ok(carried_over(1) < (1ull << 30) + 2 * FX_MIB, "a slot may lie where such a tensor is freed early");
 }
 
 int main(void)
 {
 	by_hand();
 	passed_on();
+	elsewhere();
 	around_the_end();
 	by_chance();
 	as_a_stream();
