@@ -385,9 +385,9 @@ UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, con
  * cudaStreamSynchronize. */
 UMADV_API int umadv_forget_stream(struct umadv *adv, void *stream);
 
-/* Announces that the calling thread is about to read or write these ranges on the CPU: a checkpoint, a loss,
- * logging. Call it before the access, at the same point of each iteration: then the content is evicted to the host
- * before the access and prefetched again before the next op that needs it. The call waits for discards of these
+/* Announces that the calling thread is about to read or write these ranges on the CPU: a checkpoint, a loss, logging.
+ * Call it before the access, at the same point of each iteration: then the content is evicted to the host before the
+ * access and prefetched again before the next op that needs it. The call waits for discards and evictions of these
  * ranges that the library has requested. It orders nothing else: the program synchronises with its own ops as CUDA
  * demands. Memory that umadv_dead was called for may be written by the CPU after this call. 0; -EINVAL as umadv_op.
  * Op path. */

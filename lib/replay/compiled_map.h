@@ -161,6 +161,11 @@ static inline void um_compiled_plan_come(struct um_compiled_plan_walk *b)
 void um_compiled_plan_mark_leaving(struct um_compiled_plan_walk *b);
 void um_compiled_plan_keep_left(struct um_compiled_plan_walk *b);
 
+/* Does the CPU use the block, which leaves before op `at`, next, with no op before that? Then it does not queue after
+ * other evictions. Blocks of supplied tensors do. */
+int um_compiled_plan_for_cpu(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl,
+			     uint32_t at, uint32_t slot);
+
 /* After a walk from an empty device: keeps missing blocks in b->ahead, as far as there is room, from the iteration's
  * beginning until they are touched or evicted. */
 void um_compiled_plan_choose_ahead(struct um_compiled_plan_walk *b);

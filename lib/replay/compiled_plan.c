@@ -124,9 +124,10 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
 static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at, uint32_t slot)
 {
 	emit(b,
-	     !bl->away	       ? bl->faults & 1 ? UM_ACTION_DROP_WITH_COPY : UM_ACTION_DISCARD
-	     : bl->read_mostly ? UM_ACTION_DROP_CLEAN
-			       : UM_ACTION_EVICT,
+	     !bl->away					 ? bl->faults & 1 ? UM_ACTION_DROP_WITH_COPY : UM_ACTION_DISCARD
+	     : bl->read_mostly				 ? UM_ACTION_DROP_CLEAN
+	     : um_compiled_plan_for_cpu(b, bl, at, slot) ? UM_ACTION_DROP_WITH_COPY
+							 : UM_ACTION_EVICT,
 	     at, slot, bl);
 	if (bl->away && !bl->read_mostly)
 		um_compiled_plan_start_out(b, at);

@@ -32,11 +32,11 @@
 #define UM_RUN_DROP 4
 
 /* DROP_WITH_COPY is a drop of dead blocks that must not or cannot be discarded, or that a paged op will fault on: of a
- * discarded block, each page of 4 KiB would fault for itself. DROP_CLEAN drops read-mostly blocks without a copy,
- * since the host still has their content. EVICT_OR_DROP does the same with blocks that may have been on the device
- * before they were read mostly: those are copied. LEAVE_TO_DRIVER is an out without a call: the driver evicts the
- * block when room is needed. REFRESH prefetches resident blocks, so that the driver does not evict them
- * (driver_evict.h). */
+ * discarded block, each page of 4 KiB would fault for itself. So leaves what the CPU waits for, too. DROP_CLEAN drops
+ * read-mostly blocks without a copy, since the host still has their content. EVICT_OR_DROP does the same with blocks
+ * that may have been on the device before they were read mostly: those are copied. LEAVE_TO_DRIVER is an out without a
+ * call: the driver evicts the block when room is needed. REFRESH prefetches resident blocks, so that the driver does
+ * not evict them (driver_evict.h). */
 enum um_action_kind {
 	UM_ACTION_PREFETCH,
 	UM_ACTION_EVICT,

@@ -129,7 +129,7 @@ int um_executor_too_many_streams(const struct um_executor *ex);
 
 /* The announced op, on that stream, writes this: it waits for pending discards there. For an op without a plan. */
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n);
-/* The announced access, of the CPU, uses [addr, end): it waits for pending discards there. */
+/* The announced access, of the CPU, uses [addr, end): it waits for pending discards and evictions there. */
 void um_executor_guard_cpu(struct um_executor *ex, uint64_t addr, uint64_t end);
 /* It is not known what the announced op uses: it waits for all discards. */
 void um_executor_guard_all(struct um_executor *ex, unsigned stream);

@@ -16,6 +16,7 @@ void um_executor_guard_cpu(struct um_executor *ex, uint64_t addr, uint64_t end)
 {
 	ex->need.cpu = 1;
 	um_lanes_need_drop(&ex->lanes, &ex->need, um_block_of(addr), um_block_of(end + UM_BLOCK_BYTES - 1));
+	um_lanes_need_evicted(&ex->lanes, &ex->need, addr, end);
 }
 
 void um_executor_guard_all(struct um_executor *ex, unsigned stream)
@@ -44,7 +45,7 @@ int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_ex
 	*n = (struct um_lanes_need){0};
 	if (out->need.cpu) { /* no prefetch is for it */
 		out->need.ins = 0;
-		if (!out->need.drops)
+		if (!out->need.drops && !out->need.evicts)
 			return 0;
 	}
 	um_lanes_hold(&ex->lanes);

@@ -490,6 +490,9 @@ void um_lanes_await_marks(struct um_lanes *l, const struct um_lanes_marks *m);
 /* The access at hand uses [addr, end), of the CPU or as new memory: adds pending drops to what it needs. */
 void um_lanes_need_drop(struct um_lanes *l, struct um_lanes_need *need, uint64_t addr, uint64_t end);
 
+/* The access at hand, of the CPU, uses [addr, end): adds pending evictions of it to what it needs. */
+void um_lanes_need_evicted(struct um_lanes *l, struct um_lanes_need *need, uint64_t addr, uint64_t end);
+
 /* The op at hand, on the program's stream number `i`, uses this: adds to what it needs the drops of live tensors'
  * content where it writes. Only if l->any_live. */
 void um_lanes_guard(struct um_lanes *l, struct um_lanes_need *need, unsigned i, const struct um_use *uses, uint32_t n);

@@ -99,6 +99,36 @@ void um_lanes_need_drop(struct um_lanes *l, struct um_lanes_need *need, uint64_t
 	need->drop = k;
 }
 
+/* The number after the lane's last pending eviction that touches [addr, end); `done`: there is none. What is left to
+ * the driver is not evicted. */
+static uint32_t find_eviction(const struct um_lanes *l, enum um_evict_lane lane, uint32_t done, uint64_t addr,
+			      uint64_t end)
+{
+	uint32_t k = um_lanes_evict_queued(l, lane);
+
+	for (; k != done; k--) {
+		const struct um_request *r = &l->evict[lane].ring[(k - 1) % UM_LANES_QUEUE];
+
+		if (r->addr < end && r->addr + r->bytes > addr && um_lanes_is_current(l, r) &&
+		    um_request_kind(r) != UM_ACTION_LEAVE_TO_DRIVER)
+			return k;
+	}
+	return done;
+}
+
+void um_lanes_need_evicted(struct um_lanes *l, struct um_lanes_need *need, uint64_t addr, uint64_t end)
+{
+	for (int i = 0; i < UM_EVICT_LANES; i++) {
+		uint32_t done = um_lanes_evict_done(l, (enum um_evict_lane)i);
+		uint32_t k = find_eviction(l, (enum um_evict_lane)i, done, addr, end);
+
+		if (k == done || (need->evicts >> i & 1 && um_lanes_reached(need->evicted[i], k)))
+			continue;
+		need->evicts |= 1u << i;
+		need->evicted[i] = k;
+	}
+}
+
 /* An in that was submitted comes after the drops that it waited for. */
 void um_lanes_guard(struct um_lanes *l, struct um_lanes_need *need, unsigned i, const struct um_use *uses, uint32_t n)
 {

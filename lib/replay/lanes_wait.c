@@ -126,12 +126,35 @@ static __attribute__((noinline)) int await_drops(struct um_lanes *l, uint32_t dr
 	return refused ? await_late(l, &rest) : 0;
 }
 
+static int is_evicted(const struct um_lanes *l, const void *need)
+{
+	const struct um_lanes_need *n = need;
+
+	for (int i = 0; i < UM_EVICT_LANES; i++)
+		if (n->evicts >> i & 1 &&
+		    !um_lanes_reached(um_lanes_evict_done(l, (enum um_evict_lane)i), n->evicted[i]))
+			return atomic_load_explicit(&l->closing, memory_order_acquire);
+	return 1;
+}
+
+/* If nothing moves for a while, the CPU goes on, and fetches the rest by page faults. */
+static __attribute__((noinline)) void await_evictions(struct um_lanes *l, const struct um_lanes_need *n)
+{
+	uint64_t begin = um_lanes_now(l);
+
+	if (um_lanes_gates(l) && um_lanes_wait(l, is_evicted, n))
+		stuck(l);
+	atomic_fetch_add_explicit(&l->host_wait_ns, um_lanes_now(l) - begin, memory_order_relaxed);
+}
+
 int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stream stream, unsigned i)
 {
 	struct um_lanes_need n = *need;
 
 	if (!(ins_over(l, need) && drops_over(l, need)) && await_late(l, &n))
 		return -EBUSY;
+	if (n.evicts)
+		await_evictions(l, &n);
 	if (!n.cpu && !atomic_load_explicit(&l->closing, memory_order_acquire)) {
 		if (n.drops && !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), n.drop) &&
 		    await_drops(l, n.drop, stream))

@@ -5,7 +5,8 @@
  * The steady iteration is simulated several times. Of the next request of each lane, the one that can begin first does,
  * as soon as its worker is free and its waits are over; ops begin when the end of their waits is known. The program
  * takes no time, but it is held up by each op until the op's ins are submitted, and ins are queued by later ops only
- * then. Page faults of a paged op are not simulated: they add a time to it.
+ * then. An access of the CPU waits for evictions of its ranges. Page faults of a paged op are not simulated: they add a
+ * time to it.
  */
 #include "replay/rehearsal.h"
 
@@ -22,6 +23,11 @@
 #define VISITS 3 /* until a block is whole */
 #define BATCH_BLOCKS 3
 #define VISIT_FAULTS 8
+
+/* The last evictions before an access of the CPU that it waits for: number after them, as um_action.room. */
+struct left_for {
+	int32_t outs, drops;
+};
 
 /* Completion times of a lane's requests, over all iterations, each the maximum so far: when all requests up to it are
  * complete. */
@@ -53,6 +59,7 @@ struct rehearsal {
 	uint64_t readers, writer; /* hints share a lock of the driver, advice takes it alone: until when */
 	uint64_t *left; /* by block: when its copy on the host was complete; 0: none */
 	uint8_t *unmapped; /* by block: the host has no mapping of it, or a read-only one: no unmapping is needed */
+	struct left_for *left_for; /* by op; NULL: the CPU accesses nothing */
 	uint64_t *done; /* by op, over all iterations: end of the previous op */
 	uint64_t *announced; /* likewise: when the program announces the op */
 	uint32_t op; /* the next one, over all iterations */
@@ -179,6 +186,7 @@ static void drop_with_copy(struct rehearsal *r, const struct um_action *a, uint6
 {
 	const struct um_profile *p = r->profile;
 	size_t i = um_compiled_plan_find(r->p, a->addr);
+	uint64_t copied = 0;
 
 	t = later(t + p->c_api, r->writer);
 	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
@@ -186,10 +194,12 @@ static void drop_with_copy(struct rehearsal *r, const struct um_action *a, uint6
 			t += p->c_pf_res;
 			continue;
 		}
-		t = copy(r, &r->d2h, r->h2d, t + p->c_pf, r->out_ns) + p->c_pf_cpu;
-		r->left[i] = t;
+		t += p->c_pf;
+		r->left[i] = copy(r, &r->d2h, r->h2d, t, r->out_ns);
 		r->unmapped[i] = 0;
+		copied++;
 	}
+	t = (copied ? later(t, r->d2h) : t) + copied * p->c_pf_cpu;
 	r->readers = later(r->readers, t);
 	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
 	track_add(&r->over[LANE_DROP], t);
@@ -268,17 +278,31 @@ static uint64_t begins(const struct rehearsal *r, enum lane lane)
 	return later(later(t, r->done[op]), track_at(r, &r->over[LANE_IN], iteration, r->n[LANE_IN], a->room));
 }
 
-/* Launches ops as long as the arrival of their blocks is known. */
+/* When the ranges of an access of the CPU have left; 0 for an op. */
+static uint64_t left_at(const struct rehearsal *r, uint32_t op, uint32_t iteration)
+{
+	const struct left_for *f = r->left_for ? &r->left_for[op] : NULL;
+
+	return f ? later(track_at(r, &r->over[LANE_OUT], iteration, r->n[LANE_OUT], f->outs),
+			 track_at(r, &r->over[LANE_DROP], iteration, r->n[LANE_DROP], f->drops))
+		 : 0;
+}
+
+/* Launches ops as long as the arrival of their blocks is known. The program waits for the ops before it uses their
+ * results on the CPU. */
 static void launch(struct rehearsal *r)
 {
 	for (; r->op < ITERATIONS * r->p->n_ops; r->op++) {
 		uint32_t op = r->op % r->p->n_ops, iteration = r->op / r->p->n_ops;
-		uint64_t t = track_at(r, &r->arrived, iteration, r->n[LANE_IN], r->iteration->gate[op]);
+		uint64_t t = later(track_at(r, &r->arrived, iteration, r->n[LANE_IN], r->iteration->gate[op]),
+				   left_at(r, op, iteration));
 
 		if (t == NEVER)
 			return;
 		r->done[r->op + 1] = later(r->done[r->op], t) + r->ns[op];
 		t = track_at(r, &r->over[LANE_IN], iteration, r->n[LANE_IN], r->iteration->gate[op]);
+		if (r->plan->sched.ops.at[op].stream == UM_STREAM_CPU)
+			t = r->done[r->op + 1];
 		r->announced[r->op + 1] = later(r->announced[r->op], t);
 	}
 }
@@ -342,6 +366,75 @@ static int find_times(struct rehearsal *r)
 	return 0;
 }
 
+/* By block: numbers after its last eviction so far, in each lane. */
+static void note_eviction(const struct rehearsal *r, const struct um_action *a, struct left_for *last,
+			  struct left_for *n)
+{
+	size_t i = um_compiled_plan_find(r->p, a->addr), end = i + a->bytes / UM_BLOCK_BYTES;
+	enum lane lane = lane_of(a);
+
+	n->outs += lane == LANE_OUT;
+	n->drops += lane == LANE_DROP;
+	for (; lane != LANE_IN && i < end && i < r->p->blocks.n; i++)
+		*(lane == LANE_OUT ? &last[i].outs : &last[i].drops) = lane == LANE_OUT ? n->outs : n->drops;
+}
+
+static void find_left(const struct rehearsal *r, const struct um_sched_op *op, const struct left_for *last,
+		      struct left_for *out)
+{
+	const struct um_schedule *s = &r->plan->sched;
+
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		const struct um_sched_use *use = &s->uses.at[u];
+		uint64_t addr = s->slots.at[use->slot].place + use->off;
+
+		for (size_t i = um_compiled_plan_find(r->p, addr / UM_BLOCK_BYTES * UM_BLOCK_BYTES);
+		     i < r->p->blocks.n && r->p->blocks.at[i] < addr + use->bytes; i++) {
+			out->outs = last[i].outs > out->outs ? last[i].outs : out->outs;
+			out->drops = last[i].drops > out->drops ? last[i].drops : out->drops;
+		}
+	}
+}
+
+/* What accesses of the CPU wait for, of this iteration and the one before. 0 or -ENOMEM. */
+static int evict_for_cpu(struct rehearsal *r)
+{
+	const struct um_schedule *s = &r->plan->sched;
+	const struct um_compiled_iteration *p = r->iteration;
+	struct left_for *last = malloc((r->p->blocks.n + 1) * sizeof *last);
+
+	r->left_for = malloc((s->ops.n + 1) * sizeof *r->left_for);
+	if (!last || !r->left_for) {
+		free(last);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < r->p->blocks.n; i++)
+		last[i] = (struct left_for){INT32_MIN, INT32_MIN};
+	for (int turn = 0; turn < 2; turn++) {
+		struct left_for n = {turn ? 0 : -(int32_t)p->n_out, turn ? 0 : -(int32_t)p->n_drop};
+		size_t a = 0;
+
+		for (uint32_t op = 0; op < s->ops.n; op++) {
+			for (; a < p->actions.n && p->actions.at[a].at <= op; a++)
+				note_eviction(r, &p->actions.at[a], last, &n);
+			r->left_for[op] = (struct left_for){INT32_MIN, INT32_MIN};
+			if (s->ops.at[op].stream == UM_STREAM_CPU)
+				find_left(r, &s->ops.at[op], last, &r->left_for[op]);
+		}
+	}
+	free(last);
+	return 0;
+}
+
+static int uses_cpu(const struct um_schedule *s)
+{
+	size_t i = 0;
+
+	while (i < s->ops.n && s->ops.at[i].stream != UM_STREAM_CPU)
+		i++;
+	return i < s->ops.n;
+}
+
 static int prepare(struct rehearsal *r)
 {
 	const struct um_profile *p = r->profile;
@@ -365,6 +458,8 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
+	if (uses_cpu(&r->plan->sched) && evict_for_cpu(r))
+		return -ENOMEM;
 	return r->ns && r->left && r->unmapped && r->done && r->announced && r->arrived.at ? find_times(r) : -ENOMEM;
 }
 
@@ -387,6 +482,7 @@ int um_rehearse(const struct um_compiled_plan *program, const struct um_plan *pl
 	free(r.ns);
 	free(r.left);
 	free(r.unmapped);
+	free(r.left_for);
 	free(r.done);
 	free(r.announced);
 	free(r.arrived.at);

@@ -391,6 +391,33 @@ static void not_early(enum cause cause)
 	um_plan_fini(&plan);
 }
 
+/* Two slots leave after op a. The CPU uses one of them next, at once or after another op. */
+static void for_cpu(int at_once)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	make_slot(&plan, BASE, MIB2, -1, -1);
+	make_slot(&plan, BASE + MIB2, MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0, 1), UM_UPDATE);
+	if (!at_once)
+		make_op(&plan, "b", SLOTS(-1), UM_READ);
+	make_op(&plan, "look", SLOTS(1), UM_READ);
+	plan.sched.ops.at[plan.sched.ops.n - 1].stream = UM_STREAM_CPU;
+	for (int i = 0; i < 4; i++)
+		make_hint(&plan, i < 2 ? UM_HINT_PREFETCH : UM_HINT_EVICT, i / 2, i % 2, 0, MIB2);
+	um_compiled_plan_init(&p);
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "for the CPU: the plan compiles");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->addr, BASE, "for the CPU: what it does not use is evicted");
+	is_u64(STEADY.n_drop, at_once ? 1 : 0, "for the CPU: what it uses %s",
+	       at_once ? "at once does not queue after that" : "later queues after that");
+	if (at_once)
+		is_u64(nth(&p, UM_ACTION_DROP_WITH_COPY, 0)->addr, BASE + MIB2, "for the CPU: it leaves with a copy");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* As before, but by the plan's proof op d waits for the copy: nothing dead need go for it. */
 static void late(void)
 {
@@ -519,6 +546,8 @@ int main(void)
 	not_early(ON_HOST);
 	not_early(ROTATES);
 	late();
+	for_cpu(1);
+	for_cpu(0);
 	waste(0);
 	waste(1);
 	cold(3);

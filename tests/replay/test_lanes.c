@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Waits that are ended by their time limit, on a clock of this test: a thread that gets no CPU, or a process that is
- * stopped, loses no wait by that. And the calls that evict.
+ * stopped, loses no wait by that. And the calls that evict, and the evictions that the CPU waits for.
  */
 #include "replay/lanes.h"
 
@@ -135,6 +135,40 @@ static void test_evictions(void)
 	is_u64(evict_two(1), 2, "evictions that fail are counted");
 }
 
+static uint32_t needs(struct um_lanes *l, uint64_t block, struct um_lanes_need *need)
+{
+	*need = (struct um_lanes_need){.cpu = 1};
+	um_lanes_need_evicted(l, need, block * UM_BLOCK_BYTES + 8, block * UM_BLOCK_BYTES + 16);
+	return need->evicts;
+}
+
+/* Evictions after an in that is never queued. */
+static void test_cpu(struct um_lanes *l)
+{
+	uint32_t never = um_lanes_in_queued(l) + 1;
+	uint64_t begin;
+	struct um_lanes_need need;
+
+	um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, 16 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, never, 0);
+	um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, 17 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, never, 0);
+	um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_LEAVE_TO_DRIVER, 18 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, never, 0);
+	um_lanes_evict(l, UM_LANE_DROP, UM_ACTION_EVICT, 19 * UM_BLOCK_BYTES, UM_BLOCK_BYTES, never, 0);
+	is_u64(needs(l, 20, &need), 0, "the CPU does not wait for evictions of other memory");
+	is_u64(needs(l, 18, &need), 0, "the CPU does not wait for what is left to the driver");
+	is_u64(needs(l, 16, &need), 1u << UM_LANE_OUT, "the CPU waits for the eviction of what it uses");
+	is_u64(need.evicted[UM_LANE_OUT], um_lanes_evict_queued(l, UM_LANE_OUT) - 2,
+	       "the CPU does not wait for evictions queued after that");
+	is_u64(needs(l, 19, &need), 1u << UM_LANE_DROP, "the CPU waits for an eviction in the lane of drops");
+	now.late = now.moves_at = 0;
+	atomic_store(&l->level, 0);
+	begin = now.ns;
+	um_lanes_hold(l);
+	is_int(um_lanes_await(l, &need, NULL, 0), 0, "the CPU goes on if nothing moves");
+	is_u64((now.ns - begin) / MS, 200, "its wait was ended by the time limit");
+	um_lanes_drop(l);
+	is_u64(needs(l, 16, &need), 0, "the CPU does not wait for evictions that were dropped");
+}
+
 static uint64_t some_time(struct um_gpu *gpu)
 {
 	(void)gpu;
@@ -163,6 +197,7 @@ int main(void)
 	gpu->api = &api;
 	is_u64(wait_ms(&l, 0, 0), 5000, "and 5 s if the device is simulated and the workers are threads");
 	gpu->api = was;
+	test_cpu(&l);
 	is_int(um_lanes_close(&l), 0, "the lanes close");
 	gpu->api->close(gpu);
 	test_evictions();

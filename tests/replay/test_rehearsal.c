@@ -164,6 +164,30 @@ static void dropped(void)
 	um_plan_fini(&plan);
 }
 
+/* The CPU reads what op a writes, before op b, which needs nothing that moves. */
+static void for_cpu(void)
+{
+	struct um_profile p = link_alone();
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	make_slot(&plan, BASE, MIB2, -1, -1);
+	make_slot(&plan, BASE + MIB2, MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(&plan, "look", SLOTS(0), UM_READ);
+	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
+	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, MIB2);
+	plan.sched.ops.at[2].ns = 3000;
+	plan.sched.ops.at[1].stream = UM_STREAM_CPU;
+	plan.sched.ops.at[1].ns = 0;
+	is_u64(rehearsed(&plan, 2, &p), 5000,
+	       "the CPU waits for the copy of what it reads, and the program for the CPU");
+	p.c_pf_cpu = 70;
+	is_u64(rehearsed(&plan, 2, &p), 5070, "the CPU waits for the mapping on the host");
+	um_plan_fini(&plan);
+}
+
 /* Accesses over the link take the link's time. */
 static void remote(void)
 {
@@ -282,6 +306,7 @@ int main(void)
 	is_u64(held_up(1), 7000, "both are issued at once where the places are known");
 	read_mostly();
 	dropped();
+	for_cpu();
 	remote();
 	paged();
 	for (int i = 0; i < 3; i += tap_step(3)) {

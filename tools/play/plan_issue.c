@@ -224,7 +224,7 @@ static int use_on_cpu(struct issue *p, const struct um_sched_op *o)
 
 		um_executor_guard_cpu(p->executor, addr, addr + s->uses.at[u].bytes);
 	}
-	if (await_hints(p) || p->gpu->api->simulation->sync(p->gpu))
+	if (await_hints(p) || p->gpu->api->cudaStreamSynchronize(p->gpu, NULL))
 		return -EIO;
 	for (uint32_t u = o->first_use; u < o->first_use + o->n_uses && !err; u++) {
 		const struct um_sched_use *use = &s->uses.at[u];
