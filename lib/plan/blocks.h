@@ -62,6 +62,7 @@ struct um_visit {
 			     before another tensor is known: the block is not resident after it. -1: none */
 	uint8_t absent; /* the block need not be resident: a paged op faults on it, or the CPU accesses it */
 	uint8_t on_cpu; /* access of the CPU: the block is on the host after it */
+	uint8_t in_part; /* access of the CPU to so little of it that it stays on the device */
 	uint8_t changes; /* during the gap another tensor takes the place of the block's (UM_SLOT_SUPPLIED) */
 	uint8_t can_leave; /* the block can be off the device in the gap. Not if that frees nothing, if the return of
 			      its content is unknown, or if a tensor is born in it, so that it cannot be discarded */

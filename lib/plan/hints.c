@@ -30,6 +30,7 @@ struct writer {
 			   none */
 	UM_VEC(struct back) backs;
 	UM_VEC(struct piece) evictions, arriving; /* arriving: one move at a time */
+	UM_VEC(struct um_hint) mends; /* of parts that the CPU has used in blocks that stay */
 	UM_VEC(struct um_hint) fetch[2]; /* prefetches issued in the iteration of the need, and in the one before */
 	uint64_t merge;
 };
@@ -274,6 +275,45 @@ static int write_moves(struct writer *w, const struct um_arrivals *a, const stru
 	return err;
 }
 
+static int add_mend(struct writer *w, const struct um_touch *x)
+{
+	const struct um_part *p = &w->b->part[x->part];
+	int end = x->op + 1 == w->b->n_ops;
+
+	if (end && w->b->successor[p->slot] == UM_NO_SLOT)
+		return 0;
+	return um_vec_push(&w->mends, ((struct um_hint){.kind = UM_HINT_PREFETCH,
+							.at = end ? 0 : x->op + 1,
+							.after = end ? -1 : x->op,
+							.slot = end ? w->b->successor[p->slot] : p->slot,
+							.off = p->off,
+							.bytes = p->bytes,
+							.copy = 1}));
+}
+
+static int by_at(const void *a, const void *b)
+{
+	const struct um_hint *x = a, *y = b;
+
+	return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->slot != y->slot ? (x->slot < y->slot ? -1 : 1) : 0;
+}
+
+/* After an access of the CPU: what an op uses next of that returns to its block. */
+static int write_mends(struct writer *w)
+{
+	const struct um_blocks *b = w->b;
+
+	for (uint32_t v = 0; v < b->n_visits; v++)
+		for (uint32_t t = b->visit[v].first_touch;
+		     b->visit[v].in_part && !w->c->evicted[v] && t < b->visit[v + 1].first_touch; t++)
+			if (b->to[t] != UINT32_MAX && !b->visit[b->touch[b->to[t]].visit].in_part &&
+			    add_mend(w, &b->touch[t]))
+				return -ENOMEM;
+	if (w->mends.n)
+		qsort(w->mends.at, w->mends.n, sizeof *w->mends.at, by_at);
+	return 0;
+}
+
 /* Advice for ranges that no touch covers because they are host-resident. */
 static int write_advice(struct writer *w)
 {
@@ -299,23 +339,29 @@ static int write_advice(struct writer *w)
 static int merge_all(struct writer *w)
 {
 	struct um_plan *out = w->out;
-	size_t i = 0, j = 0, k = 0, total = w->evictions.n + w->fetch[0].n + w->fetch[1].n;
+	size_t i = 0, j = 0, k = 0, m = 0, total;
 
 	um_vec_clear(&out->hints);
-	if (write_advice(w) || um_vec_reserve(&out->hints, total))
+	if (write_advice(w) || write_mends(w))
 		return -ENOMEM;
-	while (i < w->evictions.n || j < w->fetch[0].n || k < w->fetch[1].n) {
+	total = w->evictions.n + w->mends.n + w->fetch[0].n + w->fetch[1].n;
+	if (um_vec_reserve(&out->hints, total))
+		return -ENOMEM;
+	while (i < w->evictions.n || m < w->mends.n || j < w->fetch[0].n || k < w->fetch[1].n) {
 		int32_t a = i < w->evictions.n ? w->evictions.at[i].at : INT32_MAX;
 		int32_t b = j < w->fetch[0].n ? w->fetch[0].at[j].at : INT32_MAX;
 		int32_t c = k < w->fetch[1].n ? w->fetch[1].at[k].at : INT32_MAX;
+		int32_t d = m < w->mends.n ? w->mends.at[m].at : INT32_MAX;
 		struct um_hint *last = out->hints.n ? &out->hints.at[out->hints.n - 1] : NULL;
 
-		if (a <= b && a <= c) {
+		if (a <= b && a <= c && a <= d) {
 			if (last && joins(last, &w->evictions.at[i], w->merge))
 				last->bytes += w->evictions.at[i].bytes;
 			else
 				out->hints.at[out->hints.n++] = hint_of(&w->evictions.at[i]);
 			i++;
+		} else if (d <= b && d <= c) {
+			out->hints.at[out->hints.n++] = w->mends.at[m++];
 		} else if (b <= c) {
 			out->hints.at[out->hints.n++] = w->fetch[0].at[j++];
 		} else {
@@ -346,6 +392,7 @@ int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct 
 	if (!err)
 		err = merge_all(&w);
 	um_vec_fini(&w.evictions);
+	um_vec_fini(&w.mends);
 	um_vec_fini(&w.fetch[1]);
 	um_vec_fini(&w.fetch[0]);
 	return err;

@@ -8,6 +8,7 @@
 
 #include "base/bisect.h"
 
+#define TORN_MOST (128 * 1024) /* bytes of what ops use in a block that the CPU may use, for the block to stay */
 #define SPARE 32 /* 1/32 of the blocks stays free when a paged op begins, for its first faults */
 
 struct access {
@@ -99,6 +100,57 @@ static int32_t last_paged(const int32_t *last, int32_t n, int32_t from, int32_t 
 	return base + at >= from ? base + at : -1;
 }
 
+/* Does an op use the part, too? */
+static int is_used_by_ops(const struct um_blocks *b, const struct um_schedule *s, uint32_t part)
+{
+	for (uint32_t i = b->part[part].first_touch; i < b->part[part + 1].first_touch; i++)
+		if (s->ops.at[b->touch[b->part_touch[i]].op].stream != UM_STREAM_CPU)
+			return 1;
+	return 0;
+}
+
+/* Bytes of the part that op `op` uses. */
+static uint64_t used_bytes(const struct um_schedule *s, int32_t op, const struct um_part *p)
+{
+	const struct um_sched_op *o = &s->ops.at[op];
+	uint64_t bytes = 0;
+
+	for (uint32_t u = o->first_use; u < o->first_use + o->n_uses; u++) {
+		const struct um_sched_use *use = &s->uses.at[u];
+		uint64_t lo = use->off > p->off ? use->off : p->off, hi = use->off + use->bytes;
+
+		hi = hi < p->off + p->bytes ? hi : p->off + p->bytes;
+		bytes += use->slot == p->slot && lo < hi ? hi - lo : 0;
+	}
+	return bytes;
+}
+
+/* Does the CPU use little of what ops use in the block? Then only that moves. */
+static int may_stay(const struct um_blocks *b, const struct um_schedule *s, uint32_t visit)
+{
+	const struct um_visit *v = &b->visit[visit];
+	const struct um_block *bl = &b->block[v->block];
+	uint64_t torn = 0;
+	int any = 0;
+
+	for (uint32_t t = v->first_touch; t < v[1].first_touch; t++)
+		if (is_used_by_ops(b, s, b->touch[t].part))
+			torn += used_bytes(s, v->op, &b->part[b->touch[t].part]);
+	for (uint32_t i = bl->first_visit; i < bl[1].first_visit; i++)
+		any |= s->ops.at[b->visit[i].op].stream != UM_STREAM_CPU;
+	return any && !bl->rotates && torn <= TORN_MOST;
+}
+
+static void mark_cpu(struct um_blocks *b, const struct um_schedule *s, int32_t op)
+{
+	for (uint32_t i = b->first_of_op[op]; i < b->first_of_op[op + 1]; i++) {
+		struct um_visit *v = &b->visit[b->of_op[i]];
+
+		v->in_part = (uint8_t)may_stay(b, s, b->of_op[i]);
+		v->absent = v->on_cpu = !v->in_part;
+	}
+}
+
 int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_blocks)
 {
 	int32_t *last = malloc((b->n_ops + 1ull) * sizeof *last), found = 0, at = -1;
@@ -109,8 +161,8 @@ int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_
 		uint32_t n = b->first_of_op[op + 1] - b->first_of_op[op];
 		int cpu = s->ops.at[op].stream == UM_STREAM_CPU;
 
-		for (uint32_t i = b->first_of_op[op]; cpu && i < b->first_of_op[op + 1]; i++)
-			b->visit[b->of_op[i]].absent = b->visit[b->of_op[i]].on_cpu = 1;
+		if (cpu)
+			mark_cpu(b, s, op);
 		any |= cpu;
 		s->ops.at[op].paged = !cpu && n > capacity_blocks;
 		if (s->ops.at[op].paged) {

@@ -4,7 +4,8 @@
  *
  * in    blocks, the number of blocks that may be resident
  * out   `paged` of these ops in the schedule; `absent` of their visits that page faults serve, and of the CPU's visits;
- *       `paged_at` of gaps during which no block stays on the device
+ *       `in_part` of accesses of the CPU for which a block need not leave; `paged_at` of gaps during which no block
+ *       stays on the device
  *
  * The driver pages such an op: it migrates blocks by page faults, in the order of the op's accesses, and evicts any
  * others. So all other blocks are evicted before the op, as many of its own as fit are prefetched, in the order of

@@ -309,8 +309,10 @@ static void find_streams(struct um_compiled_plan_walk *b)
 			uint32_t from, to;
 
 			um_compiled_plan_parts(b, su->slot, su->off, su->bytes, &from, &to);
-			for (uint32_t k = from; k < to; k++)
+			for (uint32_t k = from; k < to; k++) {
 				b->blocks[b->parts[k].block].streams |= streams;
+				b->parts[k].used |= s->ops.at[i].stream != UM_STREAM_CPU;
+			}
 		}
 }
 

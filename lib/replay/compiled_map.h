@@ -14,6 +14,7 @@
 struct um_compiled_plan_part {
 	uint32_t block;
 	uint8_t wanted, away;
+	uint8_t used; /* by an op, not only by the CPU */
 	uint8_t waste; /* evicted, with content that is unused but not declared dead by the program */
 };
 

@@ -131,6 +131,7 @@ static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_b
 	     at, slot, bl);
 	if (bl->away && !bl->read_mostly)
 		um_compiled_plan_start_out(b, at);
+	b->out->for_cpu += bl->away && !bl->read_mostly && um_compiled_plan_for_cpu(b, bl, at, slot);
 	bl->resident = bl->unsure = 0;
 	bl->left |= b->finds_missing ? 0 : 2;
 	b->resident--;
@@ -338,7 +339,9 @@ static void use_on_host(struct um_compiled_plan_walk *b, uint32_t op)
 				continue;
 			um_compiled_plan_dead_remove(b, bl);
 			part_set(b, &b->parts[k], 0, 1);
-			bl->unsure = bl->resident;
+			/* of a block that stays the CPU takes nothing else than what ops do not use */
+			if (!bl->wanted || b->parts[k].used)
+				bl->unsure = bl->resident;
 		}
 		if (su->dead_after)
 			b->marks[slot] |= UM_MARKED_DEAD;
@@ -446,7 +449,7 @@ static void walk(struct um_compiled_plan_walk *b)
 	um_vec_clear(&b->to->actions);
 	um_vec_clear(&b->drops);
 	um_vec_clear(&b->to->faults);
-	b->out->over = 0;
+	b->out->over = b->out->for_cpu = 0;
 	b->n_in = b->n_out = 0;
 	b->latest[0] = b->latest[1] = SIZE_MAX;
 	b->outs_need = INT32_MIN;

@@ -103,6 +103,8 @@ struct um_compiled_plan {
 	uint64_t peak; /* blocks that are resident at most, in all compiled iterations, whenever evictions that no
 			  prefetch waits for end; without blocks of supplied tensors that are being evicted */
 	uint64_t supplied_leaving; /* those at most */
+	uint64_t for_cpu; /* blocks that a steady iteration evicts for the CPU: their room is reserved for the first
+			     supplied tensors that leave, as that of other evictions in progress */
 	/* For a completely compiled plan: */
 	uint8_t *resident; /* by block: on the device when a steady iteration ends */
 	uint32_t *from; /* by block: the block whose memory it has in the next iteration; its own number unless tensors

@@ -290,7 +290,7 @@ static int find_prefetched(const struct um_compiled_plan *p, const struct um_cur
 static void open_room(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity,
 		      const struct um_schedule *s)
 {
-	uint64_t taken = ex->program->peak + c->unsure;
+	uint64_t taken = ex->program->peak + ex->program->for_cpu + c->unsure;
 
 	um_executor_open_room(ex, s, capacity > taken ? capacity - taken : 0);
 	for (size_t i = 0; i < c->stayed.n && ex->supplied.blocks.most; i++)

@@ -186,7 +186,6 @@ static void drop_with_copy(struct rehearsal *r, const struct um_action *a, uint6
 {
 	const struct um_profile *p = r->profile;
 	size_t i = um_compiled_plan_find(r->p, a->addr);
-	uint64_t copied = 0;
 
 	t = later(t + p->c_api, r->writer);
 	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
@@ -194,12 +193,10 @@ static void drop_with_copy(struct rehearsal *r, const struct um_action *a, uint6
 			t += p->c_pf_res;
 			continue;
 		}
-		t += p->c_pf;
-		r->left[i] = copy(r, &r->d2h, r->h2d, t, r->out_ns);
+		t = copy(r, &r->d2h, r->h2d, t + p->c_pf, r->out_ns) + p->c_pf_cpu;
+		r->left[i] = t;
 		r->unmapped[i] = 0;
-		copied++;
 	}
-	t = (copied ? later(t, r->d2h) : t) + copied * p->c_pf_cpu;
 	r->readers = later(r->readers, t);
 	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
 	track_add(&r->over[LANE_DROP], t);
@@ -288,6 +285,27 @@ static uint64_t left_at(const struct rehearsal *r, uint32_t op, uint32_t iterati
 		 : 0;
 }
 
+/* The CPU's faults on blocks of its ranges that no eviction took off the device, from `t` on. Returns their end. */
+static uint64_t evict_for_cpu(struct rehearsal *r, const struct um_sched_op *op, uint64_t t)
+{
+	const struct um_schedule *s = &r->plan->sched;
+
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		const struct um_sched_use *use = &s->uses.at[u];
+		uint64_t addr = s->slots.at[use->slot].place + use->off, end = addr + use->bytes;
+
+		for (size_t i = um_compiled_plan_find(r->p, addr / UM_BLOCK_BYTES * UM_BLOCK_BYTES);
+		     i < r->p->blocks.n && r->p->blocks.at[i] < end; i++) {
+			if (r->left[i])
+				continue;
+			t = copy(r, &r->d2h, r->h2d, t + r->profile->c_cpuf, r->out_ns);
+			r->left[i] = t;
+			r->unmapped[i] = 0;
+		}
+	}
+	return t;
+}
+
 /* Launches ops as long as the arrival of their blocks is known. The program waits for the ops before it uses their
  * results on the CPU. */
 static void launch(struct rehearsal *r)
@@ -299,7 +317,10 @@ static void launch(struct rehearsal *r)
 
 		if (t == NEVER)
 			return;
-		r->done[r->op + 1] = later(r->done[r->op], t) + r->ns[op];
+		t = later(r->done[r->op], t);
+		if (r->left_for && r->plan->sched.ops.at[op].stream == UM_STREAM_CPU)
+			t = evict_for_cpu(r, &r->plan->sched.ops.at[op], t);
+		r->done[r->op + 1] = t + r->ns[op];
 		t = track_at(r, &r->over[LANE_IN], iteration, r->n[LANE_IN], r->iteration->gate[op]);
 		if (r->plan->sched.ops.at[op].stream == UM_STREAM_CPU)
 			t = r->done[r->op + 1];
@@ -397,7 +418,7 @@ static void find_left(const struct rehearsal *r, const struct um_sched_op *op, c
 }
 
 /* What accesses of the CPU wait for, of this iteration and the one before. 0 or -ENOMEM. */
-static int evict_for_cpu(struct rehearsal *r)
+static int find_all_left(struct rehearsal *r)
 {
 	const struct um_schedule *s = &r->plan->sched;
 	const struct um_compiled_iteration *p = r->iteration;
@@ -458,7 +479,7 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
-	if (uses_cpu(&r->plan->sched) && evict_for_cpu(r))
+	if (uses_cpu(&r->plan->sched) && find_all_left(r))
 		return -ENOMEM;
 	return r->ns && r->left && r->unmapped && r->done && r->announced && r->arrived.at ? find_times(r) : -ENOMEM;
 }

@@ -219,6 +219,27 @@ static void paged(void)
 	um_schedule_fini(&s);
 }
 
+/* The CPU reads slot 1, of this size, in a block with slot 0, which the next op uses. */
+static void by_cpu_in_part(uint64_t bytes, int stays)
+{
+	const char *how = stays ? "little" : "much";
+	struct um_schedule s = {0};
+
+	fx_slot(&s, B / 2, -1, -1);
+	fx_slot(&s, bytes, -1, -1);
+	fx_op(&s, "a", 10 * B, "u0 u1");
+	fx_op(&s, "look", 0, "r1");
+	fx_op(&s, "b", 10 * B, "u0");
+	s.ops.at[1].stream = UM_STREAM_CPU;
+	is_int(build(&s, 4 * B), 0, "a schedule in which the CPU reads %s of a block gets a plan", how);
+	is_u64(hinted(UM_HINT_EVICT, 0, 1), stays ? 0 : B / 2, "a block of which the CPU reads %s %s", how,
+	       stays ? "stays" : "is evicted");
+	is_u64(hinted(UM_HINT_EVICT, 1, 1), stays ? 0 : bytes, "so does what the CPU reads of it");
+	if (stays)
+		is_u64(hinted(UM_HINT_PREFETCH, 1, 2), bytes, "what the CPU has read is prefetched again");
+	um_schedule_fini(&s);
+}
+
 /* The CPU reads slot 0 and updates slot 1 between ops, with room for all. */
 static void by_cpu(void)
 {
@@ -658,6 +679,8 @@ int main(void)
 	too_large();
 	paged();
 	by_cpu();
+	by_cpu_in_part(4096, 1);
+	by_cpu_in_part(256 << 10, 0);
 	unmanaged();
 	freed_around();
 	by_chance();

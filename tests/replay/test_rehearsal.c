@@ -185,6 +185,10 @@ static void for_cpu(void)
 	       "the CPU waits for the copy of what it reads, and the program for the CPU");
 	p.c_pf_cpu = 70;
 	is_u64(rehearsed(&plan, 2, &p), 5070, "the CPU waits for the mapping on the host");
+	p.c_cpuf = 400;
+	is_u64(rehearsed(&plan, 2, &p), 5070, "what was evicted for the CPU costs no fault");
+	plan.hints.n = 1;
+	is_u64(rehearsed(&plan, 2, &p), 5400, "what was not costs a fault and its copy");
 	um_plan_fini(&plan);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads by the CPU in every iteration, on the simulated GPU: the program waits for evictions of what it is about to
- * read, and for no others.
+ * read, and for no others. A block of which the CPU reads little stays on the device.
  */
 #include "umadvise.h"
 
@@ -13,6 +13,7 @@
 #define MIB (1ull << 20)
 #define LARGE (160 * MIB)
 #define RESULT (36 * MIB) /* more than the workers of a lane evict at once */
+#define PAGE (64ull << 10)
 #define ITERATIONS 8
 
 struct run {
@@ -20,6 +21,7 @@ struct run {
 	/* of the last read: */
 	uint32_t pending; /* other evictions when the CPU began to read */
 	uint64_t faults; /* of the CPU */
+	uint64_t moved; /* of the last iteration: bytes, in both directions */
 	int err;
 };
 
@@ -117,8 +119,66 @@ static void right_evictions(void)
 	ok(hints.pending > 0, "evictions of other memory go on while the CPU reads (%u)", hints.pending);
 }
 
+static uint64_t moved(struct umadv *adv)
+{
+	struct um_tally t;
+
+	umadv_sim_sync(adv);
+	um_sim_tally(adv->device.gpu, &t);
+	return t.h2d_bytes + t.d2h_bytes;
+}
+
+static int step(struct umadv *adv, struct run *r, float *large, float *small, float *loss, uint64_t bytes)
+{
+	int err = umadv_iter(adv, NULL);
+
+	if (!err)
+		err = umadv_op(adv, NULL, "forward", UMADV_USES(UMADV_UPDATE(large), UMADV_READ(small)));
+	if (!err)
+		err = umadv_sim_run(adv, NULL, count, large);
+	if (!err)
+		err = umadv_op(adv, NULL, "loss", UMADV_USES(UMADV_UPDATE(loss), UMADV_UPDATE(small)));
+	if (!err)
+		err = umadv_sim_run(adv, NULL, count, loss);
+	return err ? err : look(adv, r, loss, bytes);
+}
+
+/* All fits. The CPU reads `bytes` of a tensor beside a small one. */
+static struct run read_part(const char *strategy, uint64_t bytes)
+{
+	struct umadv *adv = open_sim(strategy, 64 * MIB);
+	float *large, *small, *loss;
+	struct run r = {.err = umadv_alloc(adv, (void **)&large, 8 * MIB, "large", UMADV_PARAM)};
+
+	if (!r.err)
+		r.err = umadv_alloc(adv, (void **)&small, MIB, "small", UMADV_PARAM);
+	if (!r.err)
+		r.err = umadv_alloc(adv, (void **)&loss, bytes, "loss", UMADV_OTHER);
+	for (int i = 0; i < ITERATIONS && !r.err; i++) {
+		uint64_t before = moved(adv);
+
+		r.err = step(adv, &r, large, small, loss, bytes);
+		r.moved = moved(adv) - before;
+	}
+	umadv_close(adv);
+	return r;
+}
+
+static void parts(void)
+{
+	struct run plain = read_part("on-demand", 4), hints = read_part(NULL, 4), more = read_part(NULL, MIB / 2);
+
+	is_int(plain.err | hints.err | more.err, 0, "a loop in which the CPU reads a loss runs");
+	ok(hints.read == plain.read, "the CPU reads the same loss as without hints (%.9g, %.9g)", hints.read,
+	   plain.read);
+	ok(hints.moved && hints.moved <= 2 * PAGE, "only a page of the loss moves, not its block (%llu)",
+	   (unsigned long long)hints.moved);
+	is_u64(more.faults, 0, "a block of which the CPU reads much is evicted before");
+}
+
 int main(void)
 {
 	right_evictions();
+	parts();
 	return tap_done();
 }

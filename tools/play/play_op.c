@@ -5,6 +5,8 @@
 #include "model/workspace.h"
 #include "runtime/context.h"
 
+#include <errno.h>
+
 static uint32_t fastest(const struct um_op *op)
 {
 	return um_workspace_pick(op->ws, op->n_ws, UINT64_MAX);
@@ -49,4 +51,14 @@ int um_play_offer(struct umadv *adv, const struct um_op *op, int infinite, struc
 	info->flops = info->bytes = 0;
 	info->ns = times[choice];
 	return 0;
+}
+
+int um_play_await(struct um_gpu *gpu, const um_stream *streams, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		if (!i || streams[i])
+			err = gpu->api->cudaStreamSynchronize(gpu, streams[i]) ? -EIO : 0;
+	return err;
 }

@@ -8,6 +8,7 @@
 #ifndef UM_PLAY_PLAY_OP_H
 #define UM_PLAY_PLAY_OP_H
 
+#include "gpu/gpu.h"
 #include "model/event.h"
 #include "model/profile.h"
 #include "umadvise.h"
@@ -27,5 +28,9 @@ uint64_t um_play_op_kind(uint64_t kind, const struct um_op *op);
  * chosen one. `infinite`: the fastest, without memory. 0; or as umadv_workspace. */
 int um_play_offer(struct umadv *adv, const struct um_op *op, int infinite, struct umadv_op_info *info,
 		  struct um_play_workspace *workspace);
+
+/* Waits for the app's streams, of which the first is the default one and others may not exist (NULL), not for the
+ * library's. 0 or -EIO. */
+int um_play_await(struct um_gpu *gpu, const um_stream *streams, size_t n);
 
 #endif

@@ -187,24 +187,13 @@ static int run(struct play *p, um_stream stream, const char *name, double times)
 	return um_sim_run(p->gpu, stream, &k) ? -EIO : 0;
 }
 
-/* Waits for the app's streams, not for the library's. */
-static int await_streams(struct play *p)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < sizeof p->streams / sizeof *p->streams && !err; i++)
-		if (!i || p->streams[i])
-			err = p->gpu->api->cudaStreamSynchronize(p->gpu, p->streams[i]) ? -EIO : 0;
-	return err;
-}
-
 /* The app's CPU code waits for its ops and then uses the op's ranges. */
 static int use_on_cpu(struct play *p, const struct um_op *op)
 {
 	int err = umadv_host(p->adv, op->name, p->uses.at, p->uses.n);
 
 	if (!err)
-		err = await_streams(p);
+		err = um_play_await(p->gpu, p->streams, sizeof p->streams / sizeof *p->streams);
 	for (size_t i = 0; i < p->uses.n && !err; i++) {
 		const struct umadv_use *u = &p->uses.at[i];
 
