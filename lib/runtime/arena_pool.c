@@ -445,6 +445,25 @@ unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t by
 	return users;
 }
 
+int um_arena_pool_ends_by_events(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+{
+	for (size_t i = 0; i < a->waiting.n;) {
+		struct um_arena_pool_waiting *w = &a->waiting.at[i];
+
+		if (w->addr >= addr + bytes || w->addr + w->bytes <= addr) {
+			i++;
+			continue;
+		}
+		record_missing(a, w, a->streams.usable, 0);
+		if (w->missing || busy_stream(a, w))
+			return !w->missing;
+		release(a, w->addr, w->bytes);
+		drop_events(a, w);
+		memmove(w, w + 1, (--a->waiting.n - i) * sizeof *w);
+	}
+	return 0;
+}
+
 /* Orders later work on the stream after the uses of pieces that were reused at once: on the device if possible,
  * otherwise the caller waits. 0 or the CUDA error of the last attempt. */
 static int order_stream(struct um_arena_pool *a, um_stream stream)

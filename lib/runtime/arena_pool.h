@@ -98,6 +98,10 @@ void um_arena_pool_unclaim(struct um_arena_pool *a); /* if they are claimed */
  * stream counts as one in each range. Cost: O(pieces that are not free for reuse yet). */
 unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 
+/* Frees the pieces of the range that no stream uses any more. 1: the use of the next one ends with events that were
+ * recorded; 0: there is none, or an event is missing. Cost: as above. */
+int um_arena_pool_ends_by_events(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
+
 /* Adds a region of at least `bytes` to a heap; it begins at `*addr`. 0 or -ENOMEM. */
 int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr);
 

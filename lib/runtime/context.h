@@ -73,6 +73,7 @@ struct umadv {
 	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */
 	struct um_predictor predictor; /* with lookahead, while no plan is followed; as the horizon */
 	struct um_horizon horizon; /* capacity 0: none */
+	uint64_t births_wait_from; /* number of the iteration from which on births wait for their places */
 	struct um_sinks sinks;
 	struct um_checking checking; /* of kernels on the simulated GPU */
 	struct um_content_check contents; /* likewise, of relaunches, while that is on */

@@ -4,6 +4,7 @@
  */
 #include "runtime/context.h"
 
+#include "base/clock.h"
 #include "gpu/device.h"
 #include "runtime/mistakes.h"
 #include "runtime/owners.h"
@@ -11,6 +12,9 @@
 #include <errno.h>
 
 #define CLAIMS 8 /* of memory with such a discard */
+#define AWAIT_NS 2000000000u /* for which a birth waits for its place at most: the program's ops may be long */
+#define AWAIT_STEP_NS 20000
+#define AWAIT_AGAIN 16 /* iterations without waits after one that took so long */
 
 /* Tensors allocated before the first op, and parameters and optimizer state, are probably long-lived. Placed among
  * short-lived tensors, they would leave parts of blocks that no other tensor can use. */
@@ -61,8 +65,78 @@ static enum um_arena_pool_heap heap_of(const struct umadv *adv, const struct bir
 	return UM_ARENA_POOL_MAIN;
 }
 
-/* Allocates at the planned address if there is one and it is free. Else, while no plan is followed, where dead blocks
- * are resident: another place would need a prefetch, and one of those blocks a discard before it. */
+/* --- planned places ----------------------------------------------------------------------------------------------- */
+
+/* The device still uses what was freed there. May a birth wait for that? Elsewhere it would exceed the memory for which
+ * the plan was made. While the program captures, it waits for nothing. */
+static int may_await(const struct umadv *adv)
+{
+	return um_replan_hints(&adv->replan) && adv->tensors.bytes_live_peak > adv->device.budget &&
+	       !adv->tensors.pool.captured && adv->iterations.n >= adv->births_wait_from;
+}
+
+/* Where nothing can happen any more, this is called twice at most. */
+static int is_third_call(void *arg)
+{
+	return ++*(int *)arg > 2;
+}
+
+/* Lets a moment pass. 0; or -EAGAIN: nothing can happen any more. */
+static int let_pass(struct um_gpu *gpu)
+{
+	int calls = 0;
+
+	if (gpu->api->worker_wait)
+		return gpu->api->worker_wait(gpu, is_third_call, &calls) ? -EAGAIN : 0;
+	nanosleep(&(struct timespec){.tv_nsec = AWAIT_STEP_NS}, NULL);
+	return 0;
+}
+
+static uint64_t now(const struct umadv *adv)
+{
+	struct um_gpu *gpu = adv->device.gpu;
+
+	return gpu->caps.virtual_time ? gpu->api->now(gpu) : um_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Waits until the device does not use the place any more, if no live tensor is there. A stream that does not end must
+ * not stop the program: after a wait that took too long, births wait again only some iterations later. 1: the place may
+ * be free. */
+static int await_place(struct umadv *adv, uint64_t place, uint64_t bytes)
+{
+	uint64_t until = now(adv) + AWAIT_NS, lo = place, live = bytes;
+
+	um_registry_clip(&adv->tensors.registry, &lo, &live);
+	if (live)
+		return 0;
+	while (um_arena_pool_ends_by_events(&adv->tensors.pool, place, bytes))
+		if (now(adv) >= until || let_pass(adv->device.gpu)) {
+			adv->births_wait_from = adv->iterations.n + AWAIT_AGAIN;
+			return 0;
+		}
+	return 1;
+}
+
+/* Allocates at a planned address that is free; if there is none, at one that is soon. 0 or -EBUSY. */
+static int take_planned(struct umadv *adv, const struct birth *b, uint64_t *addr)
+{
+	for (int k = 0; k < 4; k++) {
+		uint64_t place = planned_place(adv, b, k & 1);
+		int awaits = k >= 2;
+
+		if (place == UINT64_MAX || (awaits && !(may_await(adv) && await_place(adv, place, b->bytes))))
+			continue;
+		if (um_arena_pool_alloc_at(&adv->tensors.pool, place, b->bytes))
+			continue;
+		*addr = place;
+		adv->replan.n_placed++;
+		return 0;
+	}
+	return -EBUSY;
+}
+
+/* Allocates at the planned address if possible. Else, while no plan is followed, where dead blocks are resident: another
+ * place would need a prefetch, and one of those blocks a discard before it. */
 static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 {
 	const struct um_arena_pool_missing missing = {missing_blocks, adv};
@@ -70,15 +144,8 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 	struct um_arena_pool *pool = &adv->tensors.pool;
 	uint64_t bytes = b->bytes;
 
-	for (int choice = 0; choice < 2; choice++) {
-		uint64_t place = planned_place(adv, b, choice);
-
-		if (place != UINT64_MAX && um_arena_pool_alloc_at(pool, place, bytes) == 0) {
-			*addr = place;
-			r->n_placed++;
-			return 0;
-		}
-	}
+	if (!take_planned(adv, b, addr))
+		return 0;
 	if (um_replan_hints(r) || (r->executor && r->cursor.on && um_follow_waits(r->state))) {
 		r->misplaced++;
 		r->n_misplaced++;

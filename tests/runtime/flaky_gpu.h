@@ -81,7 +81,13 @@ static inline int flaky_create(struct um_gpu *g, um_event_handle *event, unsigne
 static inline int flaky_open(struct um_gpu **gpu, const struct um_sim_options *o)
 {
 	struct um_gpu_api *api = &flaky.api;
-	int err = um_sim_open(gpu, o);
+	struct um_sim_options with = *o;
+	int err;
+
+#ifdef REAL_THREADS
+	with.query_ns = 100000; /* a thread that polls lets time pass */
+#endif
+	err = um_sim_open(gpu, &with);
 
 	if (err)
 		return err;

@@ -118,6 +118,7 @@ static void test_waiting(void)
 	is_int((int)um_arena_pool_users(&a, first + 4 * MIB, MIB), 0, "memory beside it has none");
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &next);
 	ok(next != first, "memory waits while a stream takes no event");
+	is_int(um_arena_pool_ends_by_events(&a, first, 4 * MIB), 0, "it is not known then when its use ends");
 	um_arena_pool_name_stream(&a, 0);
 	um_arena_pool_name_stream(&a, 1);
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, NULL, &next);
