@@ -254,7 +254,7 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 		um_context_forget_uses(adv);
 	if (um_replan_is_quiet(&adv->replan))
 		forget_resident(adv);
-	adv->replan.misplaced = 0;
+	adv->replan.misplaced = adv->replan.absent = 0;
 	um_iterations_begin(it);
 }
 

@@ -373,7 +373,7 @@ static int is_plain(const struct umadv *adv)
 	const struct um_replan *r = &adv->replan;
 
 	return r->executor && r->cursor.on && adv->op.beside_plan && um_executor_active(r->executor) &&
-	       !um_follow_waits(r->state) && !r->begins && !r->misplaced && !r->taken &&
+	       !um_follow_waits(r->state) && !r->begins && !r->absent && !r->taken &&
 	       !um_op_timer_listens(&r->times.timer) && !r->clock.due && !adv->iterations.finder.on &&
 	       !adv->device.gpu->api->announce && !um_sinks_listened(&adv->sinks);
 }

@@ -15,6 +15,7 @@
 #define AWAIT_NS 2000000000u /* for which a birth waits for its place at most: the program's ops may be long */
 #define AWAIT_STEP_NS 20000
 #define AWAIT_AGAIN 16 /* iterations without waits after one that took so long */
+#define MOST_VACANT 256 /* ranges */
 
 /* Tensors allocated before the first op, and parameters and optimizer state, are probably long-lived. Placed among
  * short-lived tensors, they would leave parts of blocks that no other tensor can use. */
@@ -39,6 +40,53 @@ static uint64_t planned_place(const struct umadv *adv, const struct birth *b, in
 	if (!(b->flags & UM_TENSOR_WORKSPACE))
 		return um_cursor_place(c, b->bytes, choice);
 	return choice || b->slot == UM_NO_SLOT ? UINT64_MAX : c->sched->slots.at[b->slot].place;
+}
+
+/* The planned place stays vacant: no op writes it, and hints follow the tensor. Ranges beyond the bound are lost. */
+static void add_vacant(struct um_replan *r, uint64_t addr, uint64_t bytes)
+{
+	uint64_t lo = um_block_of(addr), hi = um_block_of(addr + bytes + UM_BLOCK_BYTES - 1);
+
+	for (size_t i = 0; i < r->vacant.n;) {
+		const struct um_heap_region v = r->vacant.at[i];
+
+		if (v.addr > hi || v.addr + v.bytes < lo) {
+			i++;
+			continue;
+		}
+		lo = v.addr < lo ? v.addr : lo;
+		hi = v.addr + v.bytes > hi ? v.addr + v.bytes : hi;
+		r->vacant.at[i] = r->vacant.at[--r->vacant.n];
+	}
+	if (r->vacant.n < MOST_VACANT)
+		(void)um_vec_push(&r->vacant, ((struct um_heap_region){lo, hi - lo}));
+}
+
+/* The range is vacant no more. 1: some of it was. */
+static int take_vacant(struct um_replan *r, uint64_t lo, uint64_t hi)
+{
+	int found = 0;
+
+	for (size_t i = r->vacant.n; i--;) {
+		const struct um_heap_region v = r->vacant.at[i];
+		uint64_t end = v.addr + v.bytes;
+
+		if (v.addr >= hi || end <= lo)
+			continue;
+		found = 1;
+		r->vacant.at[i] = r->vacant.at[--r->vacant.n];
+		if (v.addr < lo)
+			(void)um_vec_push(&r->vacant, ((struct um_heap_region){v.addr, lo - v.addr}));
+		if (end > hi && r->vacant.n < MOST_VACANT)
+			(void)um_vec_push(&r->vacant, ((struct um_heap_region){hi, end - hi}));
+	}
+	return found;
+}
+
+/* Is the tensor born where the planned place of another one stayed vacant? */
+static int fills_vacant(struct um_replan *r, const struct um_tensor *t)
+{
+	return r->vacant.n && take_vacant(r, t->addr, t->addr + t->bytes);
 }
 
 static uint64_t missing_blocks(void *user, uint64_t addr, uint64_t bytes)
@@ -143,12 +191,15 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 	struct um_replan *r = &adv->replan;
 	struct um_arena_pool *pool = &adv->tensors.pool;
 	uint64_t bytes = b->bytes;
+	uint64_t planned = planned_place(adv, b, 0);
 
 	if (!take_planned(adv, b, addr))
 		return 0;
 	if (um_replan_hints(r) || (r->executor && r->cursor.on && um_follow_waits(r->state))) {
 		r->misplaced++;
 		r->n_misplaced++;
+		if (um_replan_hints(r) && planned != UINT64_MAX)
+			add_vacant(r, planned, bytes);
 	}
 	return um_arena_pool_alloc(pool, bytes, heap_of(adv, b), um_horizon_knows(&adv->horizon) ? &missing : NULL,
 				   addr);
@@ -212,6 +263,14 @@ static int add_tensor(struct umadv *adv, uint64_t addr, const struct birth *b, s
 	return 0;
 }
 
+/* The op that uses it first has it prefetched: it needs more than the plan's hints. */
+static void become_absent(struct umadv *adv, struct um_tensor *t)
+{
+	t->absent = 1;
+	adv->replan.absent++;
+	adv->op.plain = 0;
+}
+
 /* A tensor in managed memory. */
 static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor **out)
 {
@@ -224,8 +283,8 @@ static int allocate(struct umadv *adv, const struct birth *b, struct um_tensor *
 	if (err)
 		um_arena_pool_free(&adv->tensors.pool, addr, b->bytes,
 				   &(struct um_arena_pool_use){adv->iterations.op_serial, 0, UM_ARENA_POOL_ANY});
-	else
-		(*out)->absent = adv->replan.misplaced != misplaced;
+	else if (fills_vacant(&adv->replan, *out) || adv->replan.misplaced != misplaced)
+		become_absent(adv, *out);
 	if (!err)
 		um_horizon_born(&adv->horizon, addr, b->bytes);
 	return err;

@@ -10,7 +10,7 @@ enum um_op_prefetches um_context_find_prefetches(const struct umadv *adv)
 
 	if (adv->replan.begins && adv->replan.cursor.n_rebound > adv->replan.cursor.n_supplied)
 		return UM_OP_PREFETCHES_ALL;
-	for (uint32_t i = 0; (adv->replan.misplaced || adv->replan.taken) && i < o->n_uses; i++)
+	for (uint32_t i = 0; (adv->replan.absent || adv->replan.taken) && i < o->n_uses; i++)
 		if (o->uses[i].tensor->absent)
 			return UM_OP_PREFETCHES_ABSENT;
 	return UM_OP_PREFETCHES_NONE;

@@ -16,6 +16,13 @@
 #define FITS_WEIGHT 0.33 /* of the latest iteration in the share of those that fit */
 #define FITS_UNKNOWN 0.5 /* that share at first: one fitting iteration is enough for a plan to begin */
 
+/* The plan's places have no meaning any more. */
+static void release_places(struct um_replan *r)
+{
+	um_arena_pool_unclaim(&r->host.tensors->pool);
+	um_vec_clear(&r->vacant);
+}
+
 /* Drops the plan. `followed`: to the end of an iteration. */
 static void drop_plan(struct um_replan *r, int followed)
 {
@@ -23,7 +30,7 @@ static void drop_plan(struct um_replan *r, int followed)
 		um_executor_end(r->executor);
 	else
 		um_executor_leave(r->executor);
-	um_arena_pool_unclaim(&r->host.tensors->pool);
+	release_places(r);
 	um_cursor_drop(&r->cursor);
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
@@ -43,7 +50,7 @@ static int leave(struct um_replan *r)
 	if (!r->executor || !r->cursor.sched)
 		return 0;
 	r->cursor.on = 0;
-	um_arena_pool_unclaim(&r->host.tensors->pool);
+	release_places(r);
 	if (!um_executor_active(r->executor))
 		return 0;
 	um_executor_end(r->executor); /* ops that are announced and have not run keep their hints */
@@ -221,6 +228,7 @@ static int restart(struct um_replan *r)
 	int other = 0;
 
 	um_executor_leave(r->executor);
+	um_vec_clear(&r->vacant);
 	for (uint32_t i = 0; i < r->plan.sched.slots.n; i++)
 		other |= um_planning_bind_slot(&r->plan.sched, i, slots[i].id, slots[i].addr);
 	if (!other || !um_planning_compile_again(&r->planning, &r->plan, &r->program))
@@ -560,4 +568,5 @@ void um_replan_fini(struct um_replan *r)
 	um_plan_fini(&r->recomputes);
 	um_plan_fini(&r->warm);
 	um_relaunches_fini(&r->relaunches);
+	um_vec_fini(&r->vacant);
 }

@@ -50,6 +50,10 @@ struct um_replan {
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
+	/* Planned places of tensors that were born elsewhere, in whole blocks. A plan that runs counts on these blocks,
+	 * though they are not on the device. */
+	UM_VEC(struct um_heap_region) vacant;
+	uint64_t absent; /* births of this iteration there, or at other addresses than planned */
 	uint64_t n_placed, n_misplaced; /* births of all iterations at their planned addresses, and at others */
 	struct um_plan_times times; /* of the plan's ops */
 	struct um_iteration_clock clock;

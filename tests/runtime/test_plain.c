@@ -281,6 +281,25 @@ static void changed(void)
 	umadv_close(other.adv);
 }
 
+/* A tensor that is born in each iteration, while the one before still has its place. */
+static void born_elsewhere(void)
+{
+	struct run r = {0};
+	void *y = NULL;
+
+	open_run(&r, 0);
+	for (int it = 0; it < 8 && !r.err; it++) {
+		iterate(&r, 0, 0, 0);
+		replace(&r, 1);
+	}
+	iterate(&r, 0, 0, 0);
+	ok(!r.err && r.adv->op.plain, "the op after a birth is expected to need its hints alone");
+	r.err |= umadv_alloc(r.adv, &y, BYTES, "y", UMADV_ACT);
+	ok(!r.err && !r.adv->op.plain && um_registry_find(&r.adv->tensors.registry, (uintptr_t)y)->absent,
+	   "after a birth at another address than planned it is processed in full");
+	umadv_close(r.adv);
+}
+
 int main(void)
 {
 	uint64_t seeds = tap_few() ? 8 : SEEDS;
@@ -307,5 +326,6 @@ int main(void)
 	   (int)plain);
 	ok(diverged > seeds / 2, "plans were left (%d)", (int)diverged);
 	changed();
+	born_elsewhere();
 	return tap_done();
 }

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Two networks, of which now one is trained and now the other one. The gradients of each live until its own next
+# iteration, so that those of the other one are where a plan might place its tensors.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+# Each `every`-th iteration is of the second network. Layers, MiB of a weight and of an activation: of both networks.
+networks() { # EVERY LAYERS WEIGHT ACTIVATION LAYERS WEIGHT ACTIVATION
+	awk -v every="$1" -v first="$2 $3 $4" -v second="$5 $6 $7" '
+	function out(line) { print "{\"ev\":" line "}" }
+	function alloc(mib) { out("\"alloc\",\"t\":" n ",\"bytes\":" mib * 1048576); return n++ }
+	function drop(t) { out("\"free\",\"t\":" t) }
+	function op(name, r, w) { out("\"op\",\"name\":\"" name "\",\"r\":[" r "],\"w\":[" w "],\"ns\":100000") }
+	function init(x, shape,   k, part) {
+		split(shape, part, " ")
+		layers[x] = part[1]; weight[x] = part[2]; activation[x] = part[3]
+		for (k = 0; k < layers[x]; k++)
+			op("load", "", w[x, k] = alloc(weight[x]))
+	}
+	function train(x,   k) {
+		for (k = 0; k < layers[x]; k++) {
+			act[k] = alloc(activation[x])
+			op("forward", w[x, k] (k ? "," act[k - 1] : ""), act[k])
+		}
+		for (k = 0; k < layers[x] && trained[x]; k++)
+			drop(grad[x, k])
+		for (k = layers[x] - 1; k >= 0; k--) {
+			grad[x, k] = alloc(weight[x])
+			op("backward", w[x, k] "," act[k], grad[x, k])
+			drop(act[k])
+		}
+		for (k = 0; k < layers[x]; k++)
+			op("sgd", w[x, k] "," grad[x, k], w[x, k])
+		trained[x] = 1
+	}
+	BEGIN {
+		n = 0
+		print "{\"umtrace\":1,\"source\":\"by hand\",\"workload\":\"carried\"}"
+		init(0, first)
+		init(1, second)
+		for (i = 0; i < 40; i++) {
+			out("\"iter\",\"n\":" i)
+			train(i % every == every - 1)
+		}
+	}'
+}
+faults() {
+	networks "$@" >"$tmp/t.umtrace"
+	"$UMADVISE" simulate "$tmp/t.umtrace" --profile h100 --oversubscribe 1.5 --iterations 40 --per-iteration \
+		--strategy lookahead -f csv 2>/dev/null |
+		awk -F, 'NR > 1 { n += $8 } END { print n }'
+}
+is "$(faults 2 8 20 40 12 12 60)" 0 \
+	'two networks in turn: no place is where a gradient of the iteration before still is'
+is "$(faults 3 8 20 40 6 36 24)" 0 \
+	'each third iteration is of another network: what is born at a place that stayed vacant is prefetched'
+tap_done
