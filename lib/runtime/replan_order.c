@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #define HOLD_MOST 8 /* iterations without a sample */
-#define HOLD_SAMPLES 3
+#define HOLD_SAMPLES 5
 #define HOLD_PART 5 /* of a time, by which it may become less */
 
 void um_replan_report(struct um_replan *r, int err, const char *why)
