@@ -73,7 +73,6 @@ struct umadv {
 	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */
 	struct um_predictor predictor; /* with lookahead, while no plan is followed; as the horizon */
 	struct um_horizon horizon; /* capacity 0: none */
-	uint64_t births_wait_from; /* number of the iteration from which on births wait for their places */
 	struct um_sinks sinks;
 	struct um_checking checking; /* of kernels on the simulated GPU */
 	struct um_content_check contents; /* likewise, of relaunches, while that is on */
@@ -81,6 +80,7 @@ struct umadv {
 	int no_relaunches; /* nothing is launched again any more */
 	int content_lost; /* a relaunch failed again and again: the next op says so */
 	uint64_t n_relaunches, n_relaunch_errors; /* launched again; launches of them that failed */
+	uint64_t births_wait_from; /* number of the iteration from which on births wait for their places */
 	int left_behind; /* a helper thread is in a call of the device: neither is closed */
 };
 

@@ -183,8 +183,8 @@ static int take_planned(struct umadv *adv, const struct birth *b, uint64_t *addr
 	return -EBUSY;
 }
 
-/* Allocates at the planned address if possible. Else, while no plan is followed, where dead blocks are resident: another
- * place would need a prefetch, and one of those blocks a discard before it. */
+/* Allocates at the planned address if possible. Else, while no plan is followed, where dead blocks are resident:
+ * another place would need a prefetch, and one of those blocks a discard before it. */
 static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 {
 	const struct um_arena_pool_missing missing = {missing_blocks, adv};
