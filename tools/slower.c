@@ -55,16 +55,6 @@ static int is_paged(const struct um_blocks *b, uint64_t budget)
 	return 0;
 }
 
-/* No bound covers accesses of the CPU. */
-static int uses_cpu(const struct um_schedule *s)
-{
-	size_t i = 0;
-
-	while (i < s->ops.n && s->ops.at[i].stream != UM_STREAM_CPU)
-		i++;
-	return i < s->ops.n;
-}
-
 static int may_be_enough(void *user, uint64_t budget)
 {
 	struct row *r = user;
@@ -78,7 +68,8 @@ static int may_be_enough(void *user, uint64_t budget)
 
 	p->budget = budget;
 	p->bound_ns = p->in_core_ns;
-	if (!err && !paged && !uses_cpu(&p->sched)) {
+	/* no bound covers accesses of the CPU */
+	if (!err && !paged && !um_schedule_uses_cpu(&p->sched)) {
 		err = again ? 0 : um_bound_build(&blocks, &p->sched, &link, &p->bound_ns);
 		if (!err && p->bound_ns <= r->limit_ns && bound_is_available())
 			err = bound_plan(p, &settings);

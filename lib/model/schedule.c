@@ -120,3 +120,12 @@ int um_schedule_merge_births(struct um_schedule *s, const uint32_t *program, siz
 		s->births.at[s->births.n++] = slot;
 	}
 }
+
+int um_schedule_uses_cpu(const struct um_schedule *s)
+{
+	size_t i = 0;
+
+	while (i < s->ops.n && s->ops.at[i].stream != UM_STREAM_CPU)
+		i++;
+	return i < s->ops.n;
+}

@@ -88,6 +88,8 @@ int um_schedule_merge_births(struct um_schedule *s, const uint32_t *program, siz
 
 double um_sched_touched(const struct um_schedule *s, const struct um_sched_op *op); /* as um_uses_touched */
 
+int um_schedule_uses_cpu(const struct um_schedule *s); /* does the CPU access anything? */
+
 /* By slot: the slot of its tensor in the next iteration (the inverse of carry), UM_NO_SLOT if the tensor is freed. To
  * be freed; NULL: out of memory. */
 uint32_t *um_schedule_successors(const struct um_schedule *s);

@@ -109,15 +109,6 @@ int um_plan_scheme_parse(const char *name)
 	return -EINVAL;
 }
 
-static int uses_cpu(const struct um_schedule *s)
-{
-	int any = 0;
-
-	for (size_t i = 0; i < s->ops.n; i++)
-		any |= s->ops.at[i].stream == UM_STREAM_CPU;
-	return any;
-}
-
 /* Makes the hints, with all places fixed. */
 static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme,
 		       const struct um_host_resident *host_resident, struct um_plan *out, char *why, size_t size)
@@ -134,7 +125,7 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 	if (!err) {
 		paged = um_paged_mark(&blocks, &out->sched, scheme ? UINT64_MAX : out->budget / UM_BLOCK_BYTES);
 		err = paged < 0 ? paged : 0;
-		paged |= uses_cpu(&out->sched);
+		paged |= um_schedule_uses_cpu(&out->sched);
 	}
 	if (!err && !host_resident)
 		err = paged ? 0 : um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);

@@ -447,15 +447,6 @@ static int find_all_left(struct rehearsal *r)
 	return 0;
 }
 
-static int uses_cpu(const struct um_schedule *s)
-{
-	size_t i = 0;
-
-	while (i < s->ops.n && s->ops.at[i].stream != UM_STREAM_CPU)
-		i++;
-	return i < s->ops.n;
-}
-
 static int prepare(struct rehearsal *r)
 {
 	const struct um_profile *p = r->profile;
@@ -479,7 +470,7 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
-	if (uses_cpu(&r->plan->sched) && find_all_left(r))
+	if (um_schedule_uses_cpu(&r->plan->sched) && find_all_left(r))
 		return -ENOMEM;
 	return r->ns && r->left && r->unmapped && r->done && r->announced && r->arrived.at ? find_times(r) : -ENOMEM;
 }
