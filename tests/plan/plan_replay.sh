@@ -9,11 +9,12 @@
 command -v python3 >/dev/null || skip_all "no python3"
 replay() { python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$@"; }
 
+[ -n "${UM_TEST_ALL-}" ] || export UM_TEST_FEW=1 # python takes long
 PLAN_DIR=$tmp "$top_builddir/tests/plan/test_planner" >"$tmp/log" 2>&1
 PLAN_DIR=$tmp "$top_builddir/tests/plan/test_recompute" >"$tmp/log" 2>&1
-ok "some launch operations again" test "$(grep -l '"kind":"recompute"' "$tmp"/*.umplan | wc -l)" -gt 10
+ok "some launch operations again" test "$(grep -l '"kind":"recompute"' "$tmp"/*.umplan | wc -l)" -ge 3
 plans=$(find "$tmp" -name '*.umplan' | wc -l)
-ok "there are many ($plans)" test "$plans" -gt 50
+ok "there are many ($plans)" test "$plans" -gt 12
 ok "both take every plan for sound and agree on its time" replay --predicted "$tmp"/*.umplan
 
 # The replay itself must notice: a plan without its prefetches, one that claims to be faster.

@@ -9,7 +9,7 @@
 . "$top_srcdir/tests/harness/failmalloc.sh"
 unset UM_TEST_ALL # a sample: each allocation of these programs would take hours
 
-survives "an iteration that repeats" -e 24 -x 3 "$top_builddir/tests/runtime/test_relaunches" 0
-survives "one that differs now and then, with tensors that come and go" -e 24 -x 3 \
+survives "an iteration that repeats" -e 48 -x 3 "$top_builddir/tests/runtime/test_relaunches" 0
+survives "one that differs now and then, with tensors that come and go" -e 48 -x 3 \
 	"$top_builddir/tests/runtime/test_relaunches" 3
 tap_done

@@ -40,7 +40,7 @@ read=$(sort -n "$tmp/count" | tail -n 1)
 ok "reading is counted" test "$read" -gt 100
 
 each() { # NAME ARGUMENT...
-	survives "$1" -f "$((read + 10))" -x 1 -x 2 -x 3 "$UMADVISE" "${@:2}"
+	survives "$1" -e 2 -f "$((read + 10))" -x 1 -x 2 -x 3 "$UMADVISE" "${@:2}"
 }
 each "simulate, all strategies" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 4
 each "simulate, as JSON into a file" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 \
