@@ -55,8 +55,8 @@ static inline int tap_done(void)
 	return tap_.failed || (tap_.planned && tap_.planned != tap_.run) || tap_.run == 0;
 }
 
-/* With UM_TEST_FEW a test takes some of many cases: under valgrind and the thread sanitizer, which are slow, and with a
- * second compiler. The plain build and the address sanitizer take each of them. */
+/* With UM_TEST_FEW a test takes some of many cases: with sanitizers, under valgrind, with a second compiler, and where
+ * someone waits (`./quickstart check`). The suite of the release archive takes each of them. */
 static inline TAP_UNUSED int tap_few(void)
 {
 	return getenv("UM_TEST_FEW") != NULL;

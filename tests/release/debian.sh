@@ -3,7 +3,7 @@
 #
 # debian.sh - Debian packages build from the release archive, and what they install can be used
 #
-# With UM_TEST_ALL only: the build compiles all of the library and the tool once more.
+# With UM_TEST_PACKAGES only: the build compiles all of the library and the tool once more.
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${MAKE:=make}"
 . "$top_srcdir/tests/tap.sh"
@@ -21,7 +21,7 @@ like "$(head -n 1 "$top_srcdir/debian/changelog")" "^libumadvise \($version-[0-9
 	"debian/changelog begins with the version of configure.ac"
 
 why=
-[ -n "${UM_TEST_ALL-}" ] || why="packages are built with UM_TEST_ALL"
+[ -n "${UM_TEST_PACKAGES-}" ] || why="packages are built with UM_TEST_PACKAGES"
 for tool in dpkg-buildpackage dh xz; do
 	command -v "$tool" >/dev/null || why="no $tool"
 done

@@ -3,7 +3,7 @@
 #
 # dist.sh - the release archive has every file, and is the same whoever makes it, when and where
 #
-# Archives are made with UM_TEST_ALL only: each takes seconds of configure, copies and xz.
+# Archives are made with UM_TEST_PACKAGES only: each takes seconds of configure, copies and xz.
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${MAKE:=make}"
 . "$top_srcdir/tests/tap.sh"
@@ -31,8 +31,8 @@ else
 	skip 2 "no repository"
 fi
 
-if [ -z "${UM_TEST_ALL-}" ]; then
-	skip 1 "archives are made with UM_TEST_ALL"
+if [ -z "${UM_TEST_PACKAGES-}" ]; then
+	skip 1 "archives are made with UM_TEST_PACKAGES"
 	tap_done
 fi
 if ! tar --version | grep -q GNU || ! command -v xz >/dev/null; then
