@@ -373,7 +373,7 @@ static int free_tensor(struct umadv *adv, struct um_tensor *t, unsigned last)
 	const struct um_arena_pool_use use = {t->born_op, t->streams, last};
 	int err;
 
-	um_tensors_note_life(&adv->tensors, t, adv->iterations.n > t->born_iter + 1);
+	um_tensors_note_life(&adv->tensors, t, t->born_op < adv->iterations.before);
 	if (adv->horizon.host.capacity)
 		um_predictor_free(&adv->predictor, t);
 	err = remove_tensor(adv, t);

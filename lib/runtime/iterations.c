@@ -136,6 +136,8 @@ void um_iterations_replace(struct um_iterations *it, struct um_iteration *last)
 void um_iterations_begin(struct um_iterations *it)
 {
 	it->ops = it->beside = 0;
+	it->before = it->began;
+	it->began = it->op_serial;
 	it->n++;
 }
 

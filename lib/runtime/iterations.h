@@ -35,7 +35,8 @@ struct um_iterations {
 	uint64_t marked; /* umadv_iter calls */
 	uint64_t nvtx_marks; /* number of the last NVTX range that was taken as a mark or ignored */
 	int by_program; /* it marks by umadv_iter: NVTX ranges are no marks */
-	uint64_t op_serial; /* ops announced so far */
+	uint64_t op_serial; /* ops announced so far, */
+	uint64_t began, before; /* as the recorded iteration began, and the one before it */
 	uint32_t ops; /* ops announced in the recorded iteration, */
 	uint32_t beside; /* and accesses of the CPU in it that are not recorded: context_host.c */
 	uint64_t beside_at; /* the latest iteration with an access of the CPU that the plan did not have */

@@ -105,9 +105,47 @@ static void settles(void)
 	   (unsigned long long)(after.hinted_iterations - before.hinted_iterations));
 }
 
+static int kinds_that_stay(const struct umadv *adv)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < UM_STAYING_KINDS; i++)
+		n += adv->tensors.staying[i] != 0;
+	return n;
+}
+
+/* Three kinds in turn, which are recorded as one iteration; a gradient lives until the next iteration, or until the one
+ * after `stay` others. */
+static int stay_in_groups(unsigned stay)
+{
+	struct app a = {0};
+	void *gradients[8] = {NULL};
+	int n;
+
+	open_app(&a);
+	for (unsigned i = 0; i < 60; i++) {
+		void **born = &gradients[i % 8], **dies = &gradients[(i + 8 - stay - 1) % 8];
+
+		iteration(&a, i % 3);
+		if (*dies)
+			a.err |= umadv_free(a.adv, *dies);
+		*dies = NULL;
+		a.err |= umadv_alloc(a.adv, born, (4 + i % 3) * MIB, "gradient", UMADV_GRAD);
+		a.err |= umadv_op(a.adv, NULL, "backward", UMADV_USES(UMADV_WRITE(*born)));
+		a.err |= um_sim_run(a.gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+	}
+	n = kinds_that_stay(a.adv);
+	ok(a.adv->iterations.period.length == 3, "three kinds in turn are one iteration");
+	close_app(&a);
+	is_int(a.err, 0, "the program runs");
+	return n;
+}
+
 int main(void)
 {
 	twice();
 	settles();
+	is_int(stay_in_groups(0), 0, "no gradient stays that dies in the next of several iterations recorded as one");
+	is_int(stay_in_groups(6), 3, "those stay that live through all of them");
 	return tap_done();
 }
