@@ -27,6 +27,8 @@
  *                                                             UNCONFIRMED_RUNS  PLAN_AGAIN  RENEWED_WAITS
  *                                                             CONFIRMED_RUNS    PLAN_AGAIN  RENEWED_WAITS
  *     CHANGED     was followed; the schedule is known better  any but NONE      PLAN_AGAIN  RENEWED_WAITS
+ *                 or, in *_WAITS, tensors of other
+ *                 iterations are in the plan's way
  *     TIMED       was followed; measured times differ         *_RUNS            PLAN        RENEWED_WAITS
  *     IDLE        was followed, but the plan did not run      CONFIRMED_RUNS    RESTART     CONFIRMED_WAITS
  *                                                             *_WAITS           RESTART     CONFIRMED_WAITS

@@ -42,6 +42,7 @@ static void drop_plan(struct um_replan *r, int followed)
 	r->n_iterations = 1;
 	r->iteration = 0;
 	r->replans = 0;
+	r->may_move = 0;
 }
 
 /* 1: the program was running. */
@@ -288,6 +289,8 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct um_
 		return UM_FOLLOW_ON_UNKNOWN;
 	if (!l->followed && (l->repeated || (r->state && r->n_iterations > 1)))
 		return UM_FOLLOW_ON_NEW; /* the rotation of buffers is learned again */
+	if (l->waited && !l->err && um_replan_is_blocked(r))
+		return UM_FOLLOW_ON_CHANGED;
 	if (l->waited)
 		return l->changed && !l->err && r->replans < UM_MAX_REPLANS ? UM_FOLLOW_ON_CHANGED : UM_FOLLOW_ON_IDLE;
 	if (!l->followed)
@@ -332,6 +335,7 @@ static void count_followed(struct um_replan *r, int followed)
 		return;
 	}
 	r->left += r->state != UM_FOLLOW_NONE;
+	r->may_move = 1; /* tensors of this iteration may be at its places */
 	r->wrong_guesses += r->state == UM_FOLLOW_GUESS_WAITS || r->state == UM_FOLLOW_GUESS_RUNS;
 }
 
@@ -440,24 +444,6 @@ void um_replan_teach(struct um_replan *r, const struct um_iteration *it, int ste
 		r->notices->errors++;
 	r->last_signature = it->signature;
 	r->taught = steady;
-}
-
-int um_replan_first_op(struct um_replan *r)
-{
-	uint64_t capacity = r->host.device->budget / UM_BLOCK_BYTES, in_use = 0;
-	struct um_executor_range *used;
-	size_t n = um_tensors_used(r->host.tensors, capacity, &used);
-
-	um_follow_step(&r->state, UM_FOLLOW_ON_FIRST_OP);
-	r->begins = 1;
-	if (!used || um_executor_adopt(r->executor, &r->program, capacity, used, n, &r->cursor))
-		r->notices->errors++;
-	else
-		r->n_plans++;
-	for (size_t i = 0; used && i < n; i++)
-		in_use += used[i].bytes / UM_BLOCK_BYTES;
-	free(used);
-	return in_use > capacity || um_replan_evicts(r);
 }
 
 /* A saved plan is made anew for the tensors at hand, at once: it is to be followed from the next op on. */

@@ -84,6 +84,11 @@ static inline int um_replan_begins_cold(const struct um_replan *r)
 	return um_replan_evicts(r) || r->host.tensors->bytes_live_peak > r->host.device->budget;
 }
 
+/* Do so many bytes of other iterations' tensors live at the planned places that those born elsewhere instead would
+ * exceed the budget? Then the plan is made anew for other places before it begins, once after it was left. O(n log n)
+ * of the live tensors and slots; allocates. */
+int um_replan_is_blocked(const struct um_replan *r);
+
 /* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several
  * steady ones save. Where few iterations fit, it waits for the second one in a row; where ops are predicted without a
  * plan, it waits at first until one has fitted. After it was left too early, it waits for one more that fits, and after
@@ -91,8 +96,8 @@ static inline int um_replan_begins_cold(const struct um_replan *r)
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
 	return um_follow_waits(r->state) && r->referee.allowed == UM_REFEREE_PLANNED &&
-	       (!um_replan_begins_cold(r) ||
-		((r->fits >= UM_FITS_OFTEN || r->fitted > 1) && (r->fitted + 1) >> r->vain));
+	       (!um_replan_begins_cold(r) || ((r->fits >= UM_FITS_OFTEN || r->fitted > 1) &&
+					      (r->fitted + 1) >> r->vain && !um_replan_is_blocked(r)));
 }
 
 /* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again.

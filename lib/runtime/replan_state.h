@@ -3,6 +3,7 @@
  * replan_state.h - the state of replan.h, and declarations shared by its files (private to them)
  *
  *     replan.c           which plan is followed: states, iterations, open and close
+ *     replan_begin.c     a waiting plan begins
  *     replan_order.c     plans that are ordered, and taken when they are ready
  *     replan_measure.c   measured iterations, figures
  */
@@ -35,6 +36,7 @@ struct um_replan {
 	int begins; /* the program was started in this iteration */
 	uint32_t n_iterations, iteration; /* in the plan's schedule; the current one of them */
 	unsigned replans; /* of one schedule */
+	int may_move; /* the plan was left, and has not been made anew for other places since */
 	unsigned wrong_guesses; /* in a row */
 	uint32_t repetitions; /* of the latest iteration, in a row */
 	uint32_t left; /* iterations in a row that left this plan */

@@ -5,9 +5,10 @@
 # iteration, so that those of the other one are where a plan might place its tensors.
 . "${top_srcdir:=.}/tests/tap.sh"
 
-# Each `every`-th iteration is of the second network. Layers, MiB of a weight and of an activation: of both networks.
-networks() { # EVERY LAYERS WEIGHT ACTIVATION LAYERS WEIGHT ACTIVATION
-	awk -v every="$1" -v first="$2 $3 $4" -v second="$5 $6 $7" '
+# Each `every`-th iteration is of another network, of OTHERS in turn. Layers, MiB of a weight and of an activation: of
+# the network, and of each other one.
+networks() { # EVERY LAYERS WEIGHT ACTIVATION LAYERS WEIGHT ACTIVATION [OTHERS]
+	awk -v every="$1" -v first="$2 $3 $4" -v second="$5 $6 $7" -v others="${8:-1}" '
 	function out(line) { print "{\"ev\":" line "}" }
 	function alloc(mib) { out("\"alloc\",\"t\":" n ",\"bytes\":" mib * 1048576); return n++ }
 	function drop(t) { out("\"free\",\"t\":" t) }
@@ -38,27 +39,41 @@ networks() { # EVERY LAYERS WEIGHT ACTIVATION LAYERS WEIGHT ACTIVATION
 		n = 0
 		print "{\"umtrace\":1,\"source\":\"by hand\",\"workload\":\"carried\"}"
 		init(0, first)
-		init(1, second)
+		for (i = 1; i <= others; i++)
+			init(i, second)
 		for (i = 0; i < 40; i++) {
 			out("\"iter\",\"n\":" i)
-			train(i % every == every - 1)
+			train(i % every == every - 1 ? 1 + int(i / every) % others : 0)
 		}
 	}'
 }
-# Page faults of the iterations from number $1 on.
-faults() {
-	local first=$1
-	shift
-	networks "$@" >"$tmp/t.umtrace"
+# Page faults of the iterations FIRST to LAST.
+faults() { # FIRST LAST NETWORKS
+	networks "${@:3}" >"$tmp/t.umtrace"
+	played "$1" "$2"
+}
+played() { # FIRST LAST
 	"$UMADVISE" simulate "$tmp/t.umtrace" --profile h100 --oversubscribe 1.5 --iterations 40 --per-iteration \
 		--strategy lookahead -f csv 2>/dev/null |
-		awk -F, -v first="$first" 'NR > 1 && $6 >= first { n += $8 } END { print n + 0 }'
+		awk -F, -v first="$1" -v last="$2" '
+			NR > 1 && $6 >= first && $6 <= last { n += $8 }
+			END { print n + 0 }'
 }
-is "$(faults 0 2 8 20 40 12 12 60)" 0 \
+is "$(faults 0 39 2 8 20 40 12 12 60)" 0 \
 	'two networks in turn: no place is where a gradient of the iteration before still is'
 # Two blocks of 512 page faults at most, as the plan begins.
 ok 'each third iteration is of another network: what is born at a place that stayed vacant is prefetched' \
-	test "$(faults 0 3 8 20 40 12 12 60)" -le 1024
-is "$(faults 20 10 8 20 40 6 36 24)" 0 \
+	test "$(faults 0 39 3 8 20 40 12 12 60)" -le 1024
+is "$(faults 6 10 6 8 40 60 10 50 30)" 0 \
+	'after the first iteration of another network, a plan with gradients in its way is made anew before it begins'
+is "$(faults 10 18 10 8 40 60 10 50 30)" 0 \
+	'such a plan does not begin at once, even if most iterations fit it'
+is "$(faults 20 39 10 8 20 40 6 36 24)" 0 \
 	'each tenth iteration is of another network: its gradients are not where a waiting plan places its tensors'
+
+command -v python3 >/dev/null || { skip 1 "no python3"; tap_done; }
+data=$top_srcdir/tests/data
+python3 "$top_srcdir/bench/mixed.py" often "$data"/{alexnet_b200,vgg16,gpt2_small}.umtrace.gz --iterations 23 \
+	>"$tmp/t.umtrace"
+is "$(played 12 22)" 0 'after each iteration of other networks, a plan may be made anew for other places'
 tap_done
