@@ -84,9 +84,9 @@ static inline int um_replan_begins_cold(const struct um_replan *r)
 	return um_replan_evicts(r) || r->host.tensors->bytes_live_peak > r->host.device->budget;
 }
 
-/* Do so many bytes of other iterations' tensors live at the planned places that those born elsewhere instead would
- * exceed the budget? Then the plan is made anew for other places before it begins, once after it was left. O(n log n)
- * of the live tensors and slots; allocates. */
+/* Tensors of other iterations block a waiting plan: they live at its places, and what is born elsewhere instead would
+ * exceed the budget. A blocked plan is made anew for other places before it begins, once after it was left. Returns 1
+ * if the plan is blocked. O(n log n) of the live tensors and slots; allocates, and returns 0 without memory. */
 int um_replan_is_blocked(const struct um_replan *r);
 
 /* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several

@@ -10,7 +10,7 @@
 
 /* --- in the way --------------------------------------------------------------------------------------------------- */
 
-/* This share of the budget blocks a plan even if there is room beside it: as it begins, that is full of what stays. */
+/* More than this part of the budget blocks a plan even if there is room beside it: tensors that stay fill that room. */
 #define IN_THE_WAY 32
 
 struct ways {

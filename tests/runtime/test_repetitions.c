@@ -135,9 +135,9 @@ static int stay_in_groups(unsigned stay)
 		a.err |= um_sim_run(a.gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
 	}
 	n = kinds_that_stay(a.adv);
-	ok(a.adv->iterations.period.length == 3, "three kinds in turn are one iteration");
+	ok(a.adv->iterations.period.length == 3, "three kinds in turn are one iteration, gradients stay for %u", stay);
 	close_app(&a);
-	is_int(a.err, 0, "the program runs");
+	is_int(a.err, 0, "a program whose gradients stay for %u iterations runs", stay);
 	return n;
 }
 
