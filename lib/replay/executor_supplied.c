@@ -9,6 +9,7 @@
 #include "replay/executor_state.h"
 
 #define UNUSED_ITERATIONS 64 /* a block that has not been used for as many makes room */
+#define MOST_RUNS 64 /* places where such blocks may be next to each other that are looked at */
 
 /* Blocks of all supplied tensors of an iteration, at most. */
 static uint64_t count_supplied(const struct um_schedule *s)
@@ -74,19 +75,25 @@ static int is_there(const struct um_block_lru *l, struct um_executor_range r)
 	return 1;
 }
 
+static int is_unused(const struct um_block_lru *l, const struct um_lru_block *b)
+{
+	return b && l->serial - b->serial >= UNUSED_ITERATIONS;
+}
+
 /* A run of as many blocks as the range is in that have not been used for long. No bytes: none was found. */
 static struct um_executor_range find_unused(const struct um_block_lru *l, struct um_executor_range r)
 {
-	uint64_t end = um_block_of(r.addr + r.bytes + UM_BLOCK_BYTES - 1), first = l->head ? l->head->node.a : 0;
-	struct um_executor_range unused = {first, end - um_block_of(r.addr)};
+	uint64_t bytes = um_block_of(r.addr + r.bytes + UM_BLOCK_BYTES - 1) - um_block_of(r.addr), run;
+	const struct um_lru_block *b = l->head;
 
-	for (uint64_t a = first; a < first + unused.bytes; a += UM_BLOCK_BYTES) {
-		const struct um_lru_block *b = um_block_lru_find(l, a);
-
-		if (!b || l->serial - b->serial < UNUSED_ITERATIONS)
-			return (struct um_executor_range){first, 0};
+	for (int i = 0; i < MOST_RUNS && is_unused(l, b); i++, b = b->next) {
+		for (run = UM_BLOCK_BYTES; run < bytes; run += UM_BLOCK_BYTES)
+			if (!is_unused(l, um_block_lru_find(l, b->node.a + run)))
+				break;
+		if (run >= bytes)
+			return (struct um_executor_range){b->node.a, bytes};
 	}
-	return unused;
+	return (struct um_executor_range){r.addr, 0};
 }
 
 /* What is evicted, as a supplied tensor leaves this range. */

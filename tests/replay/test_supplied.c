@@ -64,6 +64,11 @@ static void unused(struct um_executor *ex, const struct um_schedule *s)
 	for (uint64_t k = 1; k < 3; k++)
 		um_executor_stays_unused(ex, UNUSED + k * MIB2);
 	is_u64(supply(ex, UM_ACTION_EVICT, 0).bytes, 2 * MIB2 - MIB2 / 2, "no hint exceeds the program's memory");
+	um_executor_open_room(ex, s, 3);
+	um_executor_stays_unused(ex, UNUSED - 4 * MIB2);
+	um_executor_stays_unused(ex, UNUSED);
+	um_executor_stays_unused(ex, UNUSED + MIB2);
+	is_u64(supply(ex, UM_ACTION_EVICT, 0).addr, UNUSED, "the first ones that lie side by side are evicted");
 }
 
 int main(void)
