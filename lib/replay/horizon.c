@@ -318,10 +318,24 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 		um_horizon_forget(h); /* its page faults evict blocks that are not known here */
 		return 0;
 	}
+	h->used += bytes / UM_BLOCK_BYTES;
 	h->credit += CREDIT * (int64_t)(CREDIT_OPS + bytes / UM_BLOCK_BYTES);
 	if (h->credit > CREDIT_MOST)
 		h->credit = CREDIT_MOST;
 	return um_horizon_look_ahead(h, ns, n_in);
+}
+
+/* Now and then all blocks that were not used when they should have been. Where ops are few and large, predictions of
+ * several iterations can fail until then. So those are also looked for whose iteration is over, once ops have used as
+ * many blocks as the search passes: they would be the last victims. */
+static void doubt_overdue(struct um_horizon *h)
+{
+	int now = um_horizon_current(h) % OVERDUE_OPS == 0;
+
+	if (!now && h->used < h->blocks.n[UM_BLOCK_KNOWN])
+		return;
+	um_horizon_doubt_overdue(h, now ? 0 : h->host.predictor->reach, 0);
+	h->used = 0;
 }
 
 void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns,
@@ -336,8 +350,7 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 		um_horizon_forget(h);
 		um_horizon_recall(h);
 	}
-	if (um_horizon_current(h) % OVERDUE_OPS == 0)
-		um_horizon_doubt_overdue(h, 0);
+	doubt_overdue(h);
 	if (request_all(h, stream, uses, n, ns, streams)) { /* the queues are full */
 		um_executor_cancel(h->host.executor);
 		um_horizon_forget(h);

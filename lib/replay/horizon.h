@@ -128,6 +128,7 @@ struct um_horizon {
 	uint64_t paged_op;
 	uint32_t n_large; /* ops above the budget so far that stream */
 	uint64_t n_in; /* blocks prefetched */
+	uint64_t used; /* blocks that ops have used since those were last looked for that were not used as expected */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */

@@ -250,7 +250,7 @@ static uint64_t next_of_overdue(const struct um_horizon *h, const struct um_hori
 	return b->guess ? op + (op - b->last) : UM_HORIZON_UNKNOWN;
 }
 
-void um_horizon_doubt_overdue(struct um_horizon *h, int pinned)
+void um_horizon_doubt_overdue(struct um_horizon *h, uint64_t late, int pinned)
 {
 	struct um_horizon_blocks *t = &h->blocks;
 	uint64_t op = um_horizon_current(h);
@@ -259,7 +259,7 @@ void um_horizon_doubt_overdue(struct um_horizon *h, int pinned)
 	while (i < t->n[UM_BLOCK_KNOWN]) {
 		struct um_horizon_block *b = t->heap[i].block;
 
-		if (b->next > op || (b->next == op && (!pinned || b->last == op))) {
+		if (b->next + late > op || (b->next == op && (!pinned || b->last == op))) {
 			i++;
 			continue;
 		}
@@ -293,7 +293,7 @@ static int make_room(struct um_horizon *h, uint64_t op)
 	while (!err && um_horizon_blocks_live(t) >= um_horizon_capacity(h)) {
 		b = um_horizon_victim(h);
 		if (um_horizon_is_needed(h, b, op) && at_hand) {
-			um_horizon_doubt_overdue(h, 1);
+			um_horizon_doubt_overdue(h, 0, 1);
 			b = um_horizon_victim(h);
 		}
 		err = um_horizon_is_needed(h, b, op) ? -ENOSPC : um_horizon_evict(h, b, !at_hand);

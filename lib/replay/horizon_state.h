@@ -127,9 +127,9 @@ int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t ad
 /* Requests the blocks that were collected. 0 or -EAGAIN. */
 int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r);
 
-/* Blocks that were not used when they should have been: nothing is known of them. `pinned`: the blocks of the op at
- * hand are pinned, so that others which were expected in it are overdue, too. */
-void um_horizon_doubt_overdue(struct um_horizon *h, int pinned);
+/* Blocks that should have been used `late` ops ago, or before: nothing is known of them. `pinned`: the blocks of the op
+ * at hand are pinned, so that others which were expected in it are overdue, too. */
+void um_horizon_doubt_overdue(struct um_horizon *h, uint64_t late, int pinned);
 
 /* Scans ops to come, prefetches and evicts for them. The op at hand takes `ns`, and `n_in` blocks were prefetched
  * before it. 0 or -EAGAIN. */

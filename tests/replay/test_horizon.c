@@ -911,7 +911,7 @@ static struct um_horizon_block *overdue_block(struct rig *r, int guess)
 	b = um_horizon_blocks_find(&r->horizon.blocks, r->tensor[0].addr);
 	um_horizon_blocks_set_next(&r->horizon.blocks, b, 38);
 	b->guess = guess;
-	um_horizon_doubt_overdue(&r->horizon, 0);
+	um_horizon_doubt_overdue(&r->horizon, 0, 0);
 	return b;
 }
 
@@ -928,6 +928,38 @@ static void overdue(void)
 	b = overdue_block(&r, 0);
 	is_u64(b->next, UM_HORIZON_UNKNOWN, "a block of predicted use that was not used then is not expected any more");
 	rig_end(&r);
+}
+
+/* Iterations of six ops; the first two use one of five inputs in turn, the others a tensor each that all but fill the
+ * room. Returns the blocks copied to the device per iteration from the third one on. */
+static double copied_beside_inputs(void)
+{
+	const uint64_t iterations = 20;
+	struct um_tally before, after;
+	struct rig r;
+
+	rig_open(&r, 7, 7);
+	for (uint32_t i = 0; i < 10; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < iterations + 2; i++) {
+		if (i == 2)
+			before = tally_of(&r);
+		op(&r, "load", 1000000, USED(i % 5));
+		op(&r, "first", 1000000, USED(i % 5, 5));
+		for (uint32_t k = 6; k < 10; k++)
+			op(&r, "next", 1000000, USED(k));
+	}
+	after = tally_of(&r);
+	rig_end(&r);
+	return (double)(after.h2d_bytes - before.h2d_bytes) / (double)BLOCK / (double)iterations;
+}
+
+static void late_by_iterations(void)
+{
+	double copied = copied_beside_inputs();
+
+	ok(copied < 2.5, "inputs in turn that were expected too early do not displace the others (%.1f blocks)",
+	   copied);
 }
 
 static void count_block(void *user, uint64_t addr, int live)
@@ -974,5 +1006,6 @@ int main(void)
 	order();
 	after_fork();
 	overdue();
+	late_by_iterations();
 	return tap_done();
 }
