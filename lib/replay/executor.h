@@ -54,8 +54,9 @@ struct um_executor_host {
 	/* The streams whose ops may still use the range, a bit each, as far as the host knows: a discard comes after
 	 * them. NULL: nothing is known. */
 	unsigned (*users)(void *user, uint64_t addr, uint64_t bytes);
-	/* What is known of a block as a plan is adopted. NULL: nothing. */
-	enum um_residency (*residency)(void *user, uint64_t addr);
+	/* What is known of a block as a plan is adopted. `*last`, if known: number of the latest op that used it. NULL:
+	 * nothing. */
+	enum um_residency (*residency)(void *user, uint64_t addr, uint64_t *last);
 	/* Shrinks a range to the part known to be the program's managed memory: a block at the end of an allocation
 	 * exists in part, and CUDA refuses a hint beyond it. If the range is inside an allocation that exists as a
 	 * whole and stays, that is stored in `*whole`. NULL: no clipping. */

@@ -45,7 +45,15 @@ static int has_address(const uint64_t *sorted, size_t n, uint64_t addr)
 /* A resident block that stays as a plan begins. */
 struct um_stayed {
 	uint64_t addr;
+	uint64_t last; /* number of the latest op that used it; 0: not known */
 	int evicted; /* by an action of the plan's first iteration */
+};
+
+/* A block that may be resident, and that the plan need not have at once. */
+struct um_leaving {
+	uint64_t addr;
+	uint64_t last; /* as above */
+	int probable; /* it is probably resident */
 };
 
 struct um_cleared {
@@ -59,8 +67,8 @@ struct um_clearing {
 	size_t n_keep;
 	const uint64_t *used; /* blocks that the plan uses, ascending */
 	size_t n_used;
-	uint64_t room; /* blocks that may stay */
-	uint64_t probable; /* blocks to come that are probably resident: the others do not take their room */
+	UM_VEC(uint64_t) others; /* further blocks that stay, ascending */
+	int all; /* all blocks stay */
 	unsigned marked; /* streams with a mark after all ops so far */
 	uint64_t resident; /* blocks that may be on the device */
 	uint64_t unsure; /* those of them that the plan does not use, and stay */
@@ -107,14 +115,25 @@ static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_act
 	c->failed |= um_vec_push(&c->out, ((struct um_cleared){addr, addr + bytes, c->evicted})) != 0;
 }
 
-/* Where the host knows of a block that was read mostly, and the plan does not advise it, its copy was dropped. */
-static enum um_residency residency(const struct um_executor *ex, uint64_t addr)
+/* Where the host knows of a block that was read mostly, and the plan does not advise it, its copy was dropped.
+ * `*last`: number of the latest op that used it; 0: not known. */
+static enum um_residency residency_and_use(const struct um_executor *ex, uint64_t addr, uint64_t *last)
 {
-	enum um_residency r = ex->host.residency ? ex->host.residency(ex->host.user, addr) : UM_RESIDENCY_UNKNOWN;
+	enum um_residency r = UM_RESIDENCY_UNKNOWN;
 
+	*last = 0;
+	if (ex->host.residency)
+		r = ex->host.residency(ex->host.user, addr, last);
 	if (r == UM_RESIDENCY_UNKNOWN && um_block_lru_find(&ex->supplied.blocks, addr))
 		return UM_RESIDENT;
 	return r == UM_RESIDENT && um_advice_state_ended(&ex->read_mostly, addr) ? UM_NOT_RESIDENT : r;
+}
+
+static enum um_residency residency(const struct um_executor *ex, uint64_t addr)
+{
+	uint64_t last;
+
+	return residency_and_use(ex, addr, &last);
 }
 
 /* Without better knowledge: have hints made it resident? */
@@ -124,24 +143,46 @@ static int is_probable(struct um_executor *ex, uint64_t addr, enum um_residency 
 	       (resides == UM_RESIDENCY_UNKNOWN && um_block_limit_has(&ex->lanes.limit, addr));
 }
 
-static int take_room(struct um_clearing *c, int probable)
+/* What is probably resident first, since it takes room in any case; then what was used latest. */
+static int compare_leaving(const void *a, const void *b)
 {
-	int has = c->room > (probable ? 0 : c->probable);
+	const struct um_leaving *x = a, *y = b;
 
-	c->room -= (uint64_t)has;
-	c->probable -= (uint64_t)probable;
-	return has;
+	if (x->probable != y->probable)
+		return x->probable ? -1 : 1;
+	if (x->last != y->last)
+		return x->last > y->last ? -1 : 1;
+	return cmp_addr(&x->addr, &y->addr);
 }
 
-static uint64_t count_probable(struct um_executor *ex, const struct um_executor_range *used,
-			       const struct um_clearing *c)
+/* Which blocks that the plan need not have at once stay in `room`. 0 or -ENOMEM. */
+static int find_others(struct um_executor *ex, const struct um_executor_range *used, size_t n_used, uint64_t room,
+		       struct um_clearing *c)
 {
-	uint64_t n = 0;
+	UM_VEC(struct um_leaving) all = {0};
+	struct um_leaving b;
+	int err = 0;
 
-	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES)
-		n += !has_address(c->keep, c->n_keep, a) && is_probable(ex, a, residency(ex, a)) &&
-		     !um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
-	return n;
+	for (size_t i = 0; i < n_used; i++)
+		for (b.addr = used[i].addr; b.addr < used[i].addr + used[i].bytes && !err; b.addr += UM_BLOCK_BYTES) {
+			enum um_residency resides = residency_and_use(ex, b.addr, &b.last);
+
+			if (!resides || has_address(c->keep, c->n_keep, b.addr) ||
+			    um_executor_may_discard(ex, b.addr, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT))
+				continue;
+			b.probable = is_probable(ex, b.addr, resides);
+			err = um_vec_push(&all, b);
+		}
+	if (all.n > room) {
+		qsort(all.at, all.n, sizeof *all.at, compare_leaving);
+		all.n = room;
+	}
+	for (size_t i = 0; i < all.n && !err; i++)
+		err = um_vec_push(&c->others, all.at[i].addr);
+	if (c->others.n)
+		qsort(c->others.at, c->others.n, sizeof *c->others.at, cmp_addr);
+	um_vec_fini(&all);
+	return err;
 }
 
 /* Evicts the resident blocks in use that are not to stay, in runs of one kind. */
@@ -153,16 +194,17 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
-		enum um_residency resides = residency(ex, a);
+		uint64_t last;
+		enum um_residency resides = residency_and_use(ex, a, &last);
 		int stays = !resides || has_address(c->keep, c->n_keep, a);
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
 		c->resident += resides != UM_NOT_RESIDENT;
 		if (!stays && !dead)
-			stays = take_room(c, c->probable && is_probable(ex, a, resides));
+			stays = c->all || has_address(c->others.at, c->others.n, a);
 		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !has_address(c->used, c->n_used, a);
 		if (stays && resides == UM_RESIDENT)
-			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, 0})) != 0;
+			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, last, 0})) != 0;
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
 			evict_run(ex, c, run_kind, run, bytes);
 			bytes = 0;
@@ -286,6 +328,14 @@ static int find_prefetched(const struct um_compiled_plan *p, const struct um_cur
 	return err;
 }
 
+/* Least recent use first. */
+static int compare_use(const void *a, const void *b)
+{
+	const struct um_stayed *x = a, *y = b;
+
+	return x->last != y->last ? (x->last > y->last ? 1 : -1) : cmp_addr(&x->addr, &y->addr);
+}
+
 /* The room beside the plan is for supplied tensors. Some of it may be taken, by other blocks or by theirs. */
 static void open_room(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity,
 		      const struct um_schedule *s)
@@ -293,7 +343,10 @@ static void open_room(struct um_executor *ex, const struct um_clearing *c, uint6
 	uint64_t taken = ex->program->peak + ex->program->for_cpu + c->unsure;
 
 	um_executor_open_room(ex, s, capacity > taken ? capacity - taken : 0);
-	for (size_t i = 0; i < c->stayed.n && ex->supplied.blocks.most; i++)
+	if (!ex->supplied.blocks.most || !c->stayed.n)
+		return;
+	qsort(c->stayed.at, c->stayed.n, sizeof *c->stayed.at, compare_use);
+	for (size_t i = 0; i < c->stayed.n; i++)
 		if (!has_address(c->used, c->n_used, c->stayed.at[i].addr))
 			um_executor_stays_unused(ex, c->stayed.at[i].addr);
 }
@@ -421,7 +474,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
-	struct um_clearing c = {.keep = p->blocks.at, .n_keep = p->blocks.n, .room = UINT64_MAX};
+	struct um_clearing c = {.keep = p->blocks.at, .n_keep = p->blocks.n};
 	struct um_kept kept = {0}, prefetched = {0};
 	uint64_t in_use = 0, peak;
 	uint32_t base;
@@ -450,15 +503,14 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
 	c.used = prefetched.at;
 	c.n_used = prefetched.n;
-	if (in_use > capacity_blocks) {
+	c.all = in_use <= capacity_blocks;
+	if (!c.all) {
 		int all = prefetched.n <= capacity_blocks;
 
 		peak = all && prefetched.n > p->peak ? prefetched.n : p->peak;
 		c.keep = all ? prefetched.at : kept.at;
 		c.n_keep = all ? prefetched.n : kept.n;
-		c.room = capacity_blocks > peak ? capacity_blocks - peak : 0;
-		for (size_t i = 0; i < n_used; i++)
-			c.probable += count_probable(ex, &used[i], &c);
+		c.failed |= find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c);
 	}
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	for (size_t i = 0; i < n_used; i++)
@@ -467,6 +519,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	open_room(ex, &c, capacity_blocks, cursor->sched);
 	if (ex->unpoked)
 		um_executor_poke(ex);
+	um_vec_fini(&c.others);
 	um_vec_fini(&c.out);
 	um_vec_fini(&c.stayed);
 	um_vec_fini(&kept);
@@ -480,7 +533,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 {
 	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
-	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .room = UINT64_MAX};
+	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .all = 1};
 	uint64_t addr;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);

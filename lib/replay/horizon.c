@@ -87,6 +87,19 @@ void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint
 			visit(user, t->at[i].addr, state != UM_BLOCK_DEAD);
 }
 
+enum um_residency um_horizon_residency(const struct um_horizon *h, uint64_t addr, uint64_t *last)
+{
+	const struct um_horizon_block *b;
+
+	if (!um_horizon_knows(h) || h->partial)
+		return UM_RESIDENCY_UNKNOWN;
+	b = um_horizon_blocks_find(&h->blocks, addr);
+	if (!um_horizon_block_resident(b))
+		return UM_NOT_RESIDENT;
+	*last = b->last;
+	return UM_RESIDENT;
+}
+
 uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t bytes)
 {
 	uint64_t n = 0;

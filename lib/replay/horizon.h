@@ -183,13 +183,8 @@ static inline int um_horizon_knows(const struct um_horizon *h)
 {
 	return um_horizon_blocks_resident(&h->blocks) != 0;
 }
-/* As far as ops were announced. */
-static inline enum um_residency um_horizon_residency(const struct um_horizon *h, uint64_t addr)
-{
-	if (!um_horizon_knows(h) || h->partial)
-		return UM_RESIDENCY_UNKNOWN;
-	return um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, addr)) ? UM_RESIDENT : UM_NOT_RESIDENT;
-}
+/* As far as ops were announced. `*last`, if it is resident: number of the latest op that used it. */
+enum um_residency um_horizon_residency(const struct um_horizon *h, uint64_t addr, uint64_t *last);
 
 /* Blocks of the range that are not resident, as far as is known. */
 uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t bytes);

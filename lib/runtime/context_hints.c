@@ -47,11 +47,11 @@ static unsigned users(void *user, uint64_t addr, uint64_t bytes)
 	return um_discard_users(&guard, addr, bytes);
 }
 
-static enum um_residency residency(void *user, uint64_t addr)
+static enum um_residency residency(void *user, uint64_t addr, uint64_t *last)
 {
 	const struct umadv *adv = user;
 
-	return adv->op.beside_plan ? UM_RESIDENCY_UNKNOWN : um_horizon_residency(&adv->horizon, addr);
+	return adv->op.beside_plan ? UM_RESIDENCY_UNKNOWN : um_horizon_residency(&adv->horizon, addr, last);
 }
 
 void um_context_warn_host(struct umadv *adv)

@@ -19,12 +19,15 @@ static const struct um_app_streams streams = {.n = 1, .live = 1};
 struct residency {
 	uint64_t first, end;
 	enum um_residency known;
+	int recent_first; /* ops have used the blocks in descending order */
 };
 
-static enum um_residency resides(void *user, uint64_t addr)
+static enum um_residency resides(void *user, uint64_t addr, uint64_t *last)
 {
 	const struct residency *r = user;
+	uint64_t block = (addr - BASE) / MIB2;
 
+	*last = 1 + (r->recent_first ? PLANNED + OTHERS - block : block);
 	return addr >= BASE + r->first * MIB2 && addr < BASE + r->end * MIB2 ? r->known : UM_NOT_RESIDENT;
 }
 
@@ -55,6 +58,7 @@ struct result {
 	uint32_t outs; /* evictions */
 	uint64_t blocks; /* prefetched */
 	uint64_t listed; /* evicted blocks that hints have prefetched */
+	uint64_t evicted; /* the first block that was evicted */
 };
 
 /* Evicted blocks from number `first` on. */
@@ -99,6 +103,8 @@ static struct result begin_listed(struct residency on_device, uint64_t capacity,
 	um_executor_adopt(ex, &program, capacity, &used, 1, &cursor);
 	r.outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	r.listed = count_evicted(ex, r.outs, listed);
+	if (r.outs)
+		r.evicted = (ex->lanes.evict[UM_LANE_OUT].ring[0].addr - BASE) / MIB2;
 	um_executor_op(ex, 0, 0, &cursor, NULL, 0);
 	um_executor_op(ex, 1, 0, &cursor, NULL, 0);
 	ins = um_lanes_in_queued(&ex->lanes);
@@ -123,14 +129,19 @@ static struct result begin(struct residency on_device, uint64_t capacity)
 
 int main(void)
 {
-	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT}, first = {0, OTHERS, UM_RESIDENT},
-			       part = {0, PLANNED - 2, UM_RESIDENT}, any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN};
+	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0},
+			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1},
+			       first = {0, OTHERS, UM_RESIDENT, 0}, part = {0, PLANNED - 2, UM_RESIDENT, 0},
+			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0};
 	struct result r = begin(others, OTHERS);
 
 	is_u64(r.first, 1, "on a full device the first prefetch waits for one eviction");
 	is_u64(r.last, PLANNED / UM_RUN_OUT, "the last prefetch waits for as many blocks as the plan brings");
 	is_u64(r.outs, PLANNED / UM_RUN_OUT, "the plan evicts as many blocks as it brings");
 	is_u64(r.blocks, PLANNED, "the plan prefetches its blocks");
+	is_u64(r.evicted, PLANNED, "those leave that ops have used least recently");
+	r = begin(recent, OTHERS);
+	is_u64(r.evicted, OTHERS, "those leave at higher addresses, too, where ops have used these least recently");
 	r = begin(others, OTHERS + 2);
 	is_u64(r.first, 0, "with room for two blocks the first prefetch waits for none");
 	is_u64(r.last, 1, "the last one waits for its own");

@@ -228,8 +228,9 @@ static void outside(void)
 	scene_close(&s);
 }
 
-static enum um_residency resides_until(void *user, uint64_t addr)
+static enum um_residency resides_until(void *user, uint64_t addr, uint64_t *last)
 {
+	*last = 1;
 	return addr < *(uint64_t *)user ? UM_RESIDENT : UM_NOT_RESIDENT;
 }
 
