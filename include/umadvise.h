@@ -407,7 +407,7 @@ struct umadv_stats {
 	uint64_t iterations, ops, tensors_live, bytes_live, bytes_live_peak;
 	uint64_t unknown_pointers; /* uses outside every tensor */
 	uint64_t plans, divergences; /* plans adopted; iterations that departed from the schedule */
-	uint64_t hinted_iterations;
+	uint64_t hinted_iterations; /* with hints of a plan, or of a strategy without plans */
 	uint64_t first_hinted_iteration; /* counted from 0; UINT64_MAX: none yet */
 	uint64_t hints_issued, hints_refused, hints_dropped; /* dropped: planned, not issued (queue full, iteration
 							        departed from the schedule, budget) */

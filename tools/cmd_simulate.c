@@ -387,7 +387,8 @@ const struct tool_verb verb_simulate = {
 		 "steady iteration.\n"
 		 "Columns: time of the iteration; x core, that time over the time with unlimited memory; faults "
 		 "served; in and out, copied to the device and to the host; stall, time beyond the operations' own; "
-		 "hints; peak, most bytes resident at once; from, the first iteration with hints, counted from 0.",
+		 "hints; peak, most bytes resident at once; from, the first iteration with hints of a plan, or of a "
+		 "strategy without plans, counted from 0 (lookahead predicts until it follows a plan).",
 	.options = play_options,
 	.modes = PLAY_SIMULATE | PLAY_RANKS,
 	.tail = "Examples:\n"
