@@ -67,7 +67,7 @@ struct um_clearing {
 	size_t n_keep;
 	const uint64_t *used; /* blocks that the plan uses, ascending */
 	size_t n_used;
-	UM_VEC(uint64_t) others; /* further blocks that stay, ascending */
+	struct um_kept others; /* further blocks that stay, ascending */
 	int all; /* all blocks stay */
 	unsigned marked; /* streams with a mark after all ops so far */
 	uint64_t resident; /* blocks that may be on the device */
@@ -143,7 +143,7 @@ static int is_probable(struct um_executor *ex, uint64_t addr, enum um_residency 
 	       (resides == UM_RESIDENCY_UNKNOWN && um_block_limit_has(&ex->lanes.limit, addr));
 }
 
-/* What is probably resident first, since it takes room in any case; then what was used latest. */
+/* What is probably resident comes first, since it takes room in any case; then what was used latest. */
 static int compare_leaving(const void *a, const void *b)
 {
 	const struct um_leaving *x = a, *y = b;
@@ -179,8 +179,7 @@ static int find_others(struct um_executor *ex, const struct um_executor_range *u
 	}
 	for (size_t i = 0; i < all.n && !err; i++)
 		err = um_vec_push(&c->others, all.at[i].addr);
-	if (c->others.n)
-		qsort(c->others.at, c->others.n, sizeof *c->others.at, cmp_addr);
+	sort(&c->others);
 	um_vec_fini(&all);
 	return err;
 }
@@ -510,7 +509,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		peak = all && prefetched.n > p->peak ? prefetched.n : p->peak;
 		c.keep = all ? prefetched.at : kept.at;
 		c.n_keep = all ? prefetched.n : kept.n;
-		c.failed |= find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c);
+		c.failed = find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c) != 0;
 	}
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	for (size_t i = 0; i < n_used; i++)
