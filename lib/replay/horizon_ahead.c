@@ -314,14 +314,15 @@ static uint64_t furthest_at(struct um_horizon *h, uint64_t peak)
 
 /* Should this block, whose next use is unknown or the furthest, be evicted now? At the coming peak, of one repetition,
  * not all blocks can be resident. It should if it is one of those that are best off the device then, or if it is not
- * used before the peak and the link needs all the time until then. The op at hand ends at `end`. */
+ * used before the peak and the link needs all the time until then. That ops until its next use were scanned does not
+ * keep it: they fitted before blocks came back and tensors were born. The op at hand ends at `end`. */
 static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_t end)
 {
 	const struct um_predictor *p = h->host.predictor;
 	uint64_t ops = um_predictor_peak(p, p->reach), peak = p->n_ops + ops;
 	int64_t excess = ops ? excess_at(h, peak) : 0;
 
-	if (excess <= 0 || b->next <= h->scanned || b->next <= peak)
+	if (excess <= 0 || b->next <= peak)
 		return 0;
 	return h->out_free + excess / (int64_t)UM_BLOCK_BYTES * h->host.out_ns >
 		       end + (int64_t)um_predictor_until(p, ops) ||
