@@ -661,8 +661,8 @@ static void births_first(void)
 }
 
 /* Each iteration uses six weights, of which the last five stay unused for long, runs a long op, and bears four tensors.
- * Six fit. `scanned`: this many ops from the last iteration on were scanned when what they use fitted.
- * Blocks that are resident after the first long op and after the last one. */
+ * Six fit. `scanned`: when the last iteration begins, this many ops to come count as scanned, 0: those that the
+ * horizon scans. Returns blocks that are resident after the first long op and after the last one. */
 static void blocks_before_peak(uint64_t scanned, uint32_t blocks[2])
 {
 	const uint32_t iterations = 6;
@@ -698,7 +698,7 @@ static void evict_early(void)
 	   "what cannot stay at a peak that is predicted is evicted before it, while the link is idle (%u, %u)",
 	   blocks[0], blocks[1]);
 	blocks_before_peak(20, blocks);
-	ok(blocks[1] <= 4, "it is so, too, if all ops to come fitted when they were scanned (%u)", blocks[1]);
+	ok(blocks[1] <= 4, "so is what fitted when the ops until its next use were scanned (%u)", blocks[1]);
 }
 
 /* An op touches some pages of a large tensor here and there, by page faults. */
