@@ -65,7 +65,7 @@ static void recall_block(void *user, uint64_t addr)
 
 	if (um_horizon_blocks_live(t) == h->host.capacity || um_horizon_blocks_find(t, addr))
 		return;
-	b = um_horizon_blocks_come(t, addr, UM_HORIZON_UNKNOWN);
+	b = um_horizon_blocks_come(t, addr, UM_HORIZON_UNKNOWN, um_horizon_has_host(h, addr));
 	b->in = um_executor_in_queued(h->host.executor);
 	b->streams = UINT_MAX;
 	b->early = 0;

@@ -15,7 +15,7 @@
  *     furthest next use of those that will be live then, and others that are used after it if the link needs all the
  * time until the peak. For an op at hand, the victim is a block without a live tensor, which is discarded;
  * otherwise one whose next use is not known, the least recently used first; otherwise the one whose next use, or
- * death, is furthest. In an odd iteration among those of a plan, what the plan begins with stays rather than what it
+ * death, is furthest, and of several one for which the driver need not allocate host memory. In an odd iteration among those of a plan, what the plan begins with stays rather than what it
  * begins without. Without predictions this is prefetch on use within the budget.
  *
  * Predictions are followed as long as they are better than none. Each eviction is compared with the one that would have
@@ -104,6 +104,7 @@ struct um_horizon_gone {
 	struct um_executor_room room; /* number of the eviction */
 	uint64_t addr;
 	int copied; /* its content is on the host */
+	int host; /* the driver has host memory for it */
 	uint64_t last; /* number of the latest op that used it */
 	uint64_t op; /* number of the op at hand when it was evicted */
 	uint64_t rival; /* the block that leaves in its place by the other order, to be judged; 0: none */

@@ -12,7 +12,7 @@
 
 static int further(const struct um_horizon_item *a, const struct um_horizon_item *b)
 {
-	return a->next > b->next;
+	return a->next != b->next ? a->next > b->next : a->block->on_host > b->block->on_host;
 }
 
 #define MOVED(x, i) ((x)->block->heap = (uint32_t)(i))
@@ -304,7 +304,7 @@ struct um_horizon_block *um_horizon_blocks_dead(struct um_horizon_blocks *t)
 	return oldest(t, UM_BLOCK_DEAD);
 }
 
-struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uint64_t addr, uint64_t next)
+struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uint64_t addr, uint64_t next, int on_host)
 {
 	struct um_horizon_block *b = um_horizon_blocks_find(t, addr);
 
@@ -312,6 +312,7 @@ struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uin
 		leave_missed(t, b);
 	else
 		b = add(t, addr);
+	b->on_host = on_host;
 	enter_live(t, b, next);
 	enter_used(t, b);
 	return b;

@@ -7,9 +7,9 @@
  * owns  a record of each block that is resident or missed
  *
  * A block is live (with a live tensor), dead (without one), or missed: not resident, and in the list of the op that
- * misses it. Live blocks whose next use is known are in a heap, the furthest one on top; others, and dead ones, in
- * lists, the one that entered first in front. Each operation takes O(log budget) and allocates nothing. Not
- * thread-safe.
+ * misses it. Live blocks whose next use is known are in a heap, the furthest one on top. Of equally far ones, those with
+ * host memory come first: the driver need not allocate it. Other live blocks, and dead ones, are in lists, the one that
+ * entered first in front. Each operation takes O(log budget) and allocates nothing. Not thread-safe.
  */
 #ifndef UM_REPLAY_HORIZON_BLOCKS_H
 #define UM_REPLAY_HORIZON_BLOCKS_H
@@ -38,6 +38,7 @@ struct um_horizon_block {
 	int guess; /* `next` is one */
 	int overwritten; /* by op number `next`: its content will be discarded then */
 	int only_read; /* it lies in a tensor that ops only read */
+	int on_host; /* the driver has host memory for it: it was evicted before */
 	int torn; /* the CPU has used a part of it, which left the device */
 	uint64_t last; /* of the latest op that used it */
 	uint64_t near; /* == window of the table: an op that was scanned uses it, and it is resident */
@@ -114,8 +115,8 @@ void um_horizon_blocks_use(struct um_horizon_blocks *t, struct um_horizon_block 
 /* The block that died first; NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_dead(struct um_horizon_blocks *t);
 
-/* A block that is missed, or not known, becomes resident. */
-struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uint64_t addr, uint64_t next);
+/* A block that is missed, or not known, becomes resident. `on_host`: the driver has host memory for it. */
+struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uint64_t addr, uint64_t next, int on_host);
 /* Nothing is known of the block any more. */
 void um_horizon_blocks_drop(struct um_horizon_blocks *t, struct um_horizon_block *b);
 void um_horizon_blocks_die(struct um_horizon_blocks *t, struct um_horizon_block *b); /* a live one */

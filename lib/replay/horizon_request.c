@@ -25,6 +25,13 @@ int um_horizon_on_host(const struct um_horizon *h, uint64_t addr)
 	return g->addr == addr && g->copied;
 }
 
+int um_horizon_has_host(const struct um_horizon *h, uint64_t addr)
+{
+	const struct um_horizon_gone *g = gone_of(h, addr);
+
+	return g->addr == addr && g->host;
+}
+
 /* Numbers wrap around: one that is not behind `room` and up to `now`, the latest, is from long ago. */
 static void wait_for(struct um_executor_room *room, const struct um_executor_room *now,
 		     const struct um_executor_room *too)
@@ -196,6 +203,7 @@ static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, cons
 	*gone = (struct um_horizon_gone){.room = merge_rooms(h, room, gone, addr),
 					 .addr = addr,
 					 .copied = live,
+					 .host = live || (gone->addr == addr && gone->host),
 					 .last = b->last,
 					 .op = um_horizon_current(h),
 					 .rival = rival,
@@ -347,7 +355,7 @@ int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t ad
 		return err;
 	if (!r->n)
 		*r = (struct um_horizon_run){.addr = addr, .op = op};
-	r->block[r->n] = um_horizon_blocks_come(&h->blocks, addr, op);
+	r->block[r->n] = um_horizon_blocks_come(&h->blocks, addr, op, um_horizon_has_host(h, addr));
 	r->block[r->n]->early = ahead;
 	r->block[r->n]->after_fork = ahead && um_horizon_is_after_fork(h, op);
 	if (ahead)

@@ -121,6 +121,9 @@ struct um_horizon_block *um_horizon_victim(const struct um_horizon *h);
 /* Was the content of this block, which is not resident, evicted to the host, as far as is known? */
 int um_horizon_on_host(const struct um_horizon *h, uint64_t addr);
 
+/* Was it evicted before, as far as is known, so that the driver has host memory for it? */
+int um_horizon_has_host(const struct um_horizon *h, uint64_t addr);
+
 /* Prefetches a block that is not resident, for op number `op`, or collects it. The victim for an op at hand is used
  * after it, that for an op to come after the scanned ones. 0; -ENOSPC: there is no victim; -EAGAIN. */
 int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t addr, uint64_t op);

@@ -389,6 +389,34 @@ static void last_use(void)
 	ok(outlives(2), "one that is expected to die soon stays");
 }
 
+/* Four tensors fit. */
+static void host_memory(void)
+{
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 9; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 4; i++)
+		op(&r, "op", 1000, USED(i));
+	died(&r, 3);
+	for (uint32_t i = 4; i < 6; i++)
+		op(&r, "op", 1000, USED(i));
+	ok(!is_resident(&r, 0) && um_horizon_has_host(&r.horizon, r.tensor[0].addr),
+	   "a block that was evicted with its content has host memory");
+	ok(!is_resident(&r, 3) && !um_horizon_has_host(&r.horizon, r.tensor[3].addr),
+	   "one that was only discarded has none");
+	op(&r, "op", 1000, USED(0));
+	ok(um_horizon_blocks_find(&r.horizon.blocks, r.tensor[0].addr)->on_host,
+	   "a block that comes back still has it");
+	died(&r, 0);
+	for (uint32_t i = 6; i < 9; i++)
+		op(&r, "op", 1000, USED(i));
+	ok(!is_resident(&r, 0) && um_horizon_has_host(&r.horizon, r.tensor[0].addr),
+	   "likewise one that is discarded after that");
+	rig_close(&r);
+}
+
 /* The CPU used a tensor. */
 static void on_host(void)
 {
@@ -999,6 +1027,7 @@ int main(void)
 	born_before_op();
 	dead_first();
 	last_use();
+	host_memory();
 	on_host();
 	partly_on_host();
 	advice_apart();

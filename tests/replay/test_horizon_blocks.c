@@ -117,7 +117,7 @@ static void come(uint32_t i)
 	if (resident() == CAPACITY)
 		return;
 	enter(i, LIVE, any_next());
-	um_horizon_blocks_come(&t, addr_of(i), model[i].next);
+	um_horizon_blocks_come(&t, addr_of(i), model[i].next, (int)test_random(&seed, 2));
 }
 
 static void change(uint32_t i)
@@ -276,7 +276,7 @@ static void bounds(void)
 		um_horizon_blocks_miss(&t, (i + 1) * UM_BLOCK_BYTES, 1 + i % UM_HORIZON_OPS);
 	is_u64(t.n[UM_BLOCK_MISSED], UM_HORIZON_MISSED, "no more blocks are missed than there is room for");
 	for (uint64_t i = 0; i < 4; i++)
-		um_horizon_blocks_come(&t, (UM_HORIZON_MISSED + 20 + i) * UM_BLOCK_BYTES, i);
+		um_horizon_blocks_come(&t, (UM_HORIZON_MISSED + 20 + i) * UM_BLOCK_BYTES, i, 0);
 	is_u64(um_horizon_blocks_live(&t), 4, "beside them as many blocks are resident as fit");
 	ok(um_horizon_block_resident(um_horizon_blocks_find(&t, (UM_HORIZON_MISSED + 20) * UM_BLOCK_BYTES)) &&
 		   !um_horizon_block_resident(um_horizon_blocks_find(&t, UM_BLOCK_BYTES)) &&
@@ -310,13 +310,39 @@ static void some(void)
 		tap_bail("no memory");
 	um_horizon_blocks_begin(&t, 1);
 	for (uint64_t i = 1; i <= 5; i++)
-		um_horizon_blocks_come(&t, i * UM_BLOCK_BYTES, next[i]);
+		um_horizon_blocks_come(&t, i * UM_BLOCK_BYTES, next[i], 0);
 	is_u64(chosen(0x3e), 2, "of blocks of unknown use, one that came last is chosen");
 	is_u64(chosen(0x3a), 1, "but only one that is accepted");
 	is_u64(chosen(0x38), 3, "without one of these, the one that is used furthest from now");
 	is_u64(chosen(0x30), 4, "likewise only one that is accepted");
 	is_u64(chosen(0x20), 0, "none that the op at hand uses");
 	is_u64(chosen(0), 0, "nothing is chosen where none is accepted");
+	um_horizon_blocks_fini(&t);
+}
+
+/* --- host memory --------------------------------------------------------------------------------------------------- */
+
+static void host_memory(void)
+{
+	static const struct {
+		uint64_t next;
+		int on_host;
+	} is[] = {{0}, {20, 1}, {30, 0}, {30, 1}, {30, 0}, {30, 1}, {20, 1}};
+	unsigned first = 0, then = 0;
+
+	if (um_horizon_blocks_init(&t, 8))
+		tap_bail("no memory");
+	um_horizon_blocks_begin(&t, 1);
+	for (uint64_t i = 1; i <= 6; i++)
+		um_horizon_blocks_come(&t, i * UM_BLOCK_BYTES, is[i].next, is[i].on_host);
+	for (int k = 0; k < 4; k++) {
+		struct um_horizon_block *b = um_horizon_blocks_victim(&t);
+
+		*(k < 2 ? &first : &then) |= 1u << (b->addr / UM_BLOCK_BYTES);
+		um_horizon_blocks_drop(&t, b);
+	}
+	is_u64(first, 1u << 3 | 1u << 5, "of victims that are used equally late, those with host memory leave first");
+	is_u64(then, 1u << 2 | 1u << 4, "those without leave before any that is used earlier");
 	um_horizon_blocks_fini(&t);
 }
 
@@ -337,7 +363,7 @@ static void latest_uses(void)
 	   "of no block, none is the least recently used");
 	um_horizon_blocks_begin(&t, 1);
 	for (uint64_t i = 1; i <= 5; i++)
-		b[i] = um_horizon_blocks_come(&t, i * UM_BLOCK_BYTES, i % 2 ? UM_HORIZON_UNKNOWN : 20 + i);
+		b[i] = um_horizon_blocks_come(&t, i * UM_BLOCK_BYTES, i % 2 ? UM_HORIZON_UNKNOWN : 20 + i, 0);
 	um_horizon_blocks_use(&t, b[1]);
 	is_u64(number(um_horizon_blocks_oldest(&t)), 2, "of live blocks, the least recently used is found");
 	is_u64(number(um_horizon_blocks_take(&t)), 2, "it is taken");
@@ -359,6 +385,7 @@ int main(void)
 {
 	random_operations();
 	some();
+	host_memory();
 	latest_uses();
 	bounds();
 	return tap_done();
