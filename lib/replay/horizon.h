@@ -13,10 +13,12 @@
  *     these blocks were evicted before an op used them, it prefetches few;
  *   - evicts while the link is idle what cannot be resident at the coming peak of live bytes: the blocks with the
  *     furthest next use of those that will be live then, and others that are used after it if the link needs all the
- * time until the peak. For an op at hand, the victim is a block without a live tensor, which is discarded;
- * otherwise one whose next use is not known, the least recently used first; otherwise the one whose next use, or
- * death, is furthest, and of several one for which the driver need not allocate host memory. In an odd iteration among those of a plan, what the plan begins with stays rather than what it
- * begins without. Without predictions this is prefetch on use within the budget.
+ *     time until the peak.
+ *
+ * For an op at hand, the victim is a block without a live tensor, which is discarded; otherwise one whose next use is
+ * not known, the least recently used first; otherwise the one whose next use, or death, is furthest, and of several one
+ * for which the driver need not allocate host memory. In an odd iteration among those of a plan, what the plan begins
+ * with stays rather than what it begins without. Without predictions this is prefetch on use within the budget.
  *
  * Predictions are followed as long as they are better than none. Each eviction is compared with the one that would have
  * been made by the other order, that of the latest uses: whichever victim is used first was the wrong one. Where
