@@ -132,9 +132,9 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		s->gate_ns += t - start;
 		break;
 	case UM_SIM_CMD_MARK:
-		assert(sim->marks.n < sim->marks.cap);
-		um_sim_tally_at(sim, t, &sim->marks.at[sim->marks.n++]);
-		sim->marks_due--;
+		if (--sim->marks.at[c->mark].streams)
+			break;
+		um_sim_tally_at(sim, t, &sim->marks.at[c->mark].tally);
 		sim->peak = sim->resident;
 		sim->prefetched_peak = sim->prefetched;
 		break;

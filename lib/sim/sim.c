@@ -235,21 +235,22 @@ uint64_t um_sim_now(struct um_gpu *gpu)
 	return t;
 }
 
-int um_sim_mark(struct um_gpu *gpu, um_stream stream)
+int um_sim_mark(struct um_gpu *gpu, const um_stream *streams, unsigned n)
 {
 	struct um_sim *sim = um_sim_of(gpu);
-	struct um_sim_stream *s;
-	int err = UM_CUDA_NO_MEMORY;
+	size_t mark;
+	int err = 0;
 
 	um_sim_enter(sim);
-	s = um_sim_stream_of(sim, stream);
-	if (!s)
-		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	/* Reaching a mark must not fail: reserve its room now. */
-	if (um_vec_reserve(&sim->marks, sim->marks_due + 1) == 0)
-		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_MARK});
-	if (!err)
-		sim->marks_due++;
+	mark = sim->marks.n;
+	if (um_vec_push(&sim->marks, (struct um_sim_mark){.streams = n}))
+		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
+	for (unsigned i = 0; i < n && !err; i++) {
+		struct um_sim_stream *s = um_sim_stream_of(sim, streams[i]);
+
+		err = s ? um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_MARK, .mark = mark})
+			: UM_CUDA_INVALID_VALUE;
+	}
 	return um_sim_leave(sim, err);
 }
 
@@ -259,8 +260,8 @@ int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out)
 	int err = -EAGAIN;
 
 	um_sim_enter(sim);
-	if (k < sim->marks.n) {
-		*out = sim->marks.at[k];
+	if (k < sim->marks.n && !sim->marks.at[k].streams) {
+		*out = sim->marks.at[k].tally;
 		err = 0;
 	}
 	return um_sim_leave(sim, err);

@@ -157,7 +157,13 @@ struct um_sim_cmd {
 			void *arg;
 		} call;
 		uint64_t addr; /* FREE */
+		size_t mark; /* index */
 	};
+};
+
+struct um_sim_mark {
+	struct um_tally tally; /* when it was reached */
+	unsigned streams; /* that have not reached it */
 };
 
 struct um_sim_stream {
@@ -300,8 +306,7 @@ struct um_sim {
 	struct um_activity_sink *counting; /* um_sim_count_moves; or NULL */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
 	uint64_t peak, prefetched_peak; /* blocks, since the last mark */
-	UM_VEC(struct um_tally) marks;
-	size_t marks_due; /* enqueued and not reached: room is reserved for them */
+	UM_VEC(struct um_sim_mark) marks;
 };
 
 static inline struct um_sim *um_sim_of(struct um_gpu *gpu)

@@ -88,7 +88,7 @@ static uint64_t prefetched(struct app *a)
 	struct um_tally t;
 
 	um_sim_tally(gpu, &t);
-	a->err |= um_sim_mark(gpu, NULL);
+	a->err |= um_sim_mark(gpu, (const um_stream[]){NULL}, 1);
 	a->err |= um_sim_sync(gpu);
 	return t.peak_prefetched_bytes;
 }

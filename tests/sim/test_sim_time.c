@@ -436,9 +436,9 @@ static void marks(void)
 	open_sim(4);
 	p = written(4);
 	touch(a, p, 3 * BLOCK, MS);
-	um_sim_mark(gpu, a);
+	um_sim_mark(gpu, &a, 1);
 	run(a, MS);
-	um_sim_mark(gpu, a);
+	um_sim_mark(gpu, &a, 1);
 	is_int(um_sim_mark_at(gpu, 0, &t), -EAGAIN, "a mark is not there before it is reached");
 	um_sim_sync(gpu);
 	is_int(um_sim_mark_at(gpu, 0, &t), 0, "the mark has a time then");
@@ -446,9 +446,9 @@ static void marks(void)
 	is_u64(t.peak_resident_bytes, 3 * BLOCK, "the mark has the peak of resident bytes");
 	api->cudaMemPrefetchAsync(gpu, p, 2 * BLOCK, um_on_host(), 0, a);
 	touch(a, p + 3 * BLOCK, BLOCK, MS);
-	um_sim_mark(gpu, a);
+	um_sim_mark(gpu, &a, 1);
 	touch(a, p + 3 * BLOCK, BLOCK, MS);
-	um_sim_mark(gpu, a);
+	um_sim_mark(gpu, &a, 1);
 	um_sim_sync(gpu);
 	is_int(um_sim_mark_at(gpu, 3, &t), 0, "a later mark has a time");
 	is_u64(t.resident_bytes, 2 * BLOCK, "the mark has the resident bytes of its time");
@@ -456,6 +456,32 @@ static void marks(void)
 	um_sim_mark_at(gpu, 2, &t);
 	is_u64(t.peak_resident_bytes, 3 * BLOCK, "where there was more");
 	is_int(um_sim_mark_at(gpu, 4, &t), -EAGAIN, "there are no others");
+	shut();
+}
+
+static void marks_of_streams(void)
+{
+	um_event_handle begin, end;
+	struct um_tally t, then;
+
+	open_sim(4);
+	begin = event();
+	end = event();
+	um_sim_mark(gpu, &a, 1);
+	api->cudaEventRecord(gpu, begin, b);
+	run(a, 10 * MS);
+	run(b, 2 * MS);
+	um_sim_mark(gpu, (const um_stream[]){a, b}, 2);
+	run(b, 2 * MS);
+	api->cudaEventRecord(gpu, end, b);
+	api->cudaEventSynchronize(gpu, end);
+	is_int(um_sim_mark_at(gpu, 1, &then), -EAGAIN,
+	       "a mark of two streams is not reached while one has not reached it");
+	um_sim_sync(gpu);
+	um_sim_mark_at(gpu, 0, &t);
+	um_sim_mark_at(gpu, 1, &then);
+	ok(then.ns - t.ns >= 10 * MS, "it is reached when both have");
+	is_u64(between(begin, end), 4 * MS, "neither waits for the other");
 	shut();
 }
 
@@ -693,6 +719,7 @@ int main(void)
 	callers();
 	workers();
 	marks();
+	marks_of_streams();
 	content();
 	in_core();
 	refusals();

@@ -270,6 +270,12 @@ static int play_ops(struct issue *p)
 	return err ? err : bear(p, (uint32_t)p->plan.sched.ops.n);
 }
 
+/* All ops are in the default stream. */
+static int mark(const struct issue *p)
+{
+	return um_sim_mark(p->gpu, (const um_stream[]){NULL}, 1);
+}
+
 static int begin(struct issue *p, uint64_t iteration)
 {
 	size_t n = p->plan.sched.ops.n;
@@ -279,7 +285,7 @@ static int begin(struct issue *p, uint64_t iteration)
 	um_jitter_apply_turns(&p->o->jitter, iteration, p->turns, p->now, n);
 	if (p->o->progress)
 		p->o->progress(p->o->user, iteration, p->o->iterations);
-	if (um_sim_mark(p->gpu, NULL) || um_vec_push(&p->hints, um_executor_queued(p->executor)))
+	if (mark(p) || um_vec_push(&p->hints, um_executor_queued(p->executor)))
 		return -ENOMEM;
 	um_cursor_begin(&p->cursor);
 	if (iteration)
@@ -330,7 +336,7 @@ static int play_all(struct issue *p, struct um_play_result *out)
 		err = begin(p, i);
 		err = err ? err : play_ops(p);
 	}
-	if (!err && (um_sim_mark(p->gpu, NULL) || um_vec_push(&p->hints, um_executor_queued(p->executor))))
+	if (!err && (mark(p) || um_vec_push(&p->hints, um_executor_queued(p->executor))))
 		err = -ENOMEM;
 	if (!err && p->gpu->api->simulation->sync(p->gpu))
 		err = -EIO;

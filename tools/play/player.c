@@ -6,6 +6,7 @@
 #include "play/caching_alloc.h"
 #include "play/plan_again.h"
 #include "play/play_op.h"
+#include "play/stream_order.h"
 #include "io/plan_file.h"
 #include "plan/planner.h"
 #include "play/trace_period.h"
@@ -83,7 +84,8 @@ struct play {
 	size_t n_ids;
 	UM_VEC(struct umadv_use) uses;
 	UM_VEC(const void *) outs;
-	um_stream streams[8]; /* of the trace's numbers */
+	um_stream streams[UM_PLAY_STREAMS]; /* of the trace's numbers */
+	struct um_stream_order order;
 	uint64_t iteration; /* the one being played; UINT64_MAX: set-up */
 	uint64_t iterations; /* to be played */
 	uint64_t in_core_ns; /* of this iteration */
@@ -151,6 +153,7 @@ static int play_alloc(struct play *p, const struct um_event *e)
 		err = give(p, p->ptr[id]);
 		p->ptr[id] = NULL;
 	}
+	um_stream_order_born(&p->order, e->alloc.id);
 	return err ? err : take(p, e, &p->ptr[id]);
 }
 
@@ -162,15 +165,16 @@ static int play_free(struct play *p, const struct um_event *e)
 	return ptr ? give(p, ptr) : 0;
 }
 
-static int stream_of(struct play *p, int32_t number, um_stream *out)
+/* The op's stream; it waits for what the op needs. */
+static int stream_of(struct play *p, const struct um_op *op, um_stream *out)
 {
-	unsigned i = (unsigned)number % (sizeof p->streams / sizeof *p->streams);
+	unsigned i = (unsigned)op->stream % UM_PLAY_STREAMS;
 
 	if (i && !p->streams[i] &&
 	    p->gpu->api->cudaStreamCreateWithFlags(p->gpu, &p->streams[i], UM_STREAM_NON_BLOCKING))
 		return -ENOMEM;
 	*out = p->streams[i];
-	return 0;
+	return um_stream_order_op(&p->order, op, p->streams, i);
 }
 
 /* Launches the announced kernel; before the first iteration it takes its announced time. `times`: as long as with
@@ -193,7 +197,8 @@ static int use_on_cpu(struct play *p, const struct um_op *op)
 	int err = umadv_host(p->adv, op->name, p->uses.at, p->uses.n);
 
 	if (!err)
-		err = um_play_await(p->gpu, p->streams, sizeof p->streams / sizeof *p->streams);
+		err = um_play_await(p->gpu, p->streams, UM_PLAY_STREAMS);
+	um_stream_order_join(&p->order);
 	for (size_t i = 0; i < p->uses.n && !err; i++) {
 		const struct umadv_use *u = &p->uses.at[i];
 
@@ -237,7 +242,7 @@ static int play_op(struct play *p, const struct um_op *op)
 	info.relaunch = op->relaunchable ? relaunch : NULL;
 	info.relaunch_outs = p->outs.at;
 	info.n_relaunch_outs = p->outs.n;
-	err = stream_of(p, op->stream, &stream);
+	err = stream_of(p, op, &stream);
 	if (!err)
 		err = um_play_offer(p->adv, op, p->o->strategy == UM_PLAY_INFINITE, &info, &workspace);
 	if (!err && workspace.ptr)
@@ -319,6 +324,18 @@ static int end_iteration(struct play *p)
 	return watch_iteration(p);
 }
 
+/* The iteration has ended when the ops of all streams have. */
+static int mark(struct play *p)
+{
+	um_stream used[UM_PLAY_STREAMS] = {NULL};
+	unsigned n = 1;
+
+	for (unsigned i = 1; i < UM_PLAY_STREAMS; i++)
+		if (p->streams[i])
+			used[n++] = p->streams[i];
+	return um_sim_mark(p->gpu, used, n);
+}
+
 static int play_iter(struct play *p, const char *name)
 {
 	int err = end_iteration(p);
@@ -332,7 +349,7 @@ static int play_iter(struct play *p, const char *name)
 	p->first_op = p->kernels;
 	um_caching_alloc_iter(&p->habit);
 	p->begun_ns = um_sim_now(p->gpu);
-	if (um_sim_mark(p->gpu, NULL))
+	if (mark(p))
 		return -ENOMEM;
 	if (p->o->progress)
 		p->o->progress(p->o->user, p->iteration, p->iterations);
@@ -381,6 +398,7 @@ static int next_period(struct play *p)
 	const struct um_trace_period *t = &p->tail;
 	int err = 0;
 
+	um_stream_order_move(&p->order, t);
 	for (size_t i = 0; i < t->moves.n; i++)
 		p->moved[i] = p->ptr[t->moves.at[i].from];
 	for (size_t i = 0; i < t->moves.n; i++)
@@ -409,7 +427,7 @@ static int play_all(struct play *p)
 	if (err < 0)
 		return err;
 	err = end_iteration(p);
-	if (!err && um_sim_mark(p->gpu, NULL))
+	if (!err && mark(p))
 		err = -ENOMEM;
 	if (!err)
 		err = umadv_sim_sync(p->adv);
@@ -532,6 +550,7 @@ static int start(struct play *p)
 		p->adv->no_relaunches = 1; /* plan_again.h */
 	if (!err && o->watch)
 		err = um_context_watch(p->adv, o->watch);
+	err = err ? err : um_stream_order_init(&p->order, p->gpu, p->trace, p->n_ids, p->tail.moves.n);
 	if (!err && p->driver) {
 		um_caching_alloc_init(&p->habit, p->gpu);
 		err = p->driver->open(&p->driving, p->gpu);
@@ -586,6 +605,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 		err = save(&p);
 	if (p.driving)
 		p.driver->close(p.driving);
+	um_stream_order_fini(&p.order);
 	um_context_close(p.adv);
 	um_caching_alloc_fini(&p.habit);
 	free(p.ptr);
