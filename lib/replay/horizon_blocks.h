@@ -7,8 +7,8 @@
  * owns  a record of each block that is resident or missed
  *
  * A block is live (with a live tensor), dead (without one), or missed: not resident, and in the list of the op that
- * misses it. Live blocks whose next use is known are in a heap, the furthest one on top; of equally far ones, those with
- * host memory come first, as the driver need not allocate it. Other live blocks, and dead ones, are in lists, the one
+ * misses it. Live blocks whose next use is known are in a heap, the furthest one on top; of equally far ones, one with
+ * host memory comes first, as the driver need not allocate it. Other live blocks, and dead ones, are in lists, the one
  * that entered first in front. Each operation takes O(log budget) and allocates nothing. Not thread-safe.
  */
 #ifndef UM_REPLAY_HORIZON_BLOCKS_H

@@ -6,6 +6,7 @@
  * reserved. A tail shorter than a block has fewer pages but counts as a full-size block, since the real runtime's
  * packing of small allocations is not known.
  */
+#include "sim/check.h"
 #include "sim/state.h"
 
 #include "base/bisect.h"

@@ -12,7 +12,7 @@
  * written, its hash would be out of date, and the next kernel that reads it would seem to write it: so pages that a
  * kernel, or a discard, may have written are looked at without an entry, too.
  */
-#include "sim/state.h"
+#include "sim/check.h"
 
 #include "base/hash.h"
 

@@ -8,6 +8,7 @@
  * A prefetch of several blocks makes two passes, as the driver does: the first migrates, the second migrates again
  * blocks that were evicted meanwhile (by the first pass itself if the range exceeds the memory), and maps.
  */
+#include "sim/check.h"
 #include "sim/state.h"
 
 #include <assert.h>

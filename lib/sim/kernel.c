@@ -8,6 +8,7 @@
  * so that concurrent activity is seen. A page is needed once, at its turn: a later eviction does not affect the kernel.
  * Where all threads run at once (wide), the turn of a mapped page is the begin of the kernel.
  */
+#include "sim/check.h"
 #include "sim/state.h"
 
 #include "base/hash.h"

@@ -186,8 +186,8 @@ uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr);
 void um_sim_count_moves(struct um_gpu *gpu, struct um_activity_sink *sink);
 
 /* Marks a point in each of the `n` streams: when the device has reached it in all of them, the sums are saved (peak
- * since the mark reached before). No stream waits for another one. um_sim_mark_at reads mark number k; -EAGAIN if it was
- * not reached yet. After an error the mark is never reached. */
+ * since the mark reached before). No stream waits for another one. After an error the mark is never reached.
+ * um_sim_mark_at reads mark number k; -EAGAIN if it was not reached yet. */
 int um_sim_mark(struct um_gpu *gpu, const um_stream *streams, unsigned n);
 int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out);
 

@@ -161,6 +161,7 @@ struct um_sim_cmd {
 	};
 };
 
+/* A point in several streams. */
 struct um_sim_mark {
 	struct um_tally tally; /* when it was reached */
 	unsigned streams; /* that have not reached it */
@@ -545,17 +546,6 @@ void um_sim_cpu_access_prepare(void *span, size_t bytes); /* for newly backed me
 /* Serves accesses since the last call; `*t` advances. */
 void um_sim_cpu_access_serve(struct um_sim *sim, uint64_t *t);
 void um_sim_cpu_access_rearm(struct um_sim *sim); /* makes pages that the CPU has not mapped detectable again */
-
-/* check.c: kernels against their declared ranges. */
-struct um_sim_check {
-	const struct um_touch *touch; /* `ptr` is an address */
-	uint32_t n;
-	void (*stray)(void *arg, const struct um_sim_stray *s);
-	void *arg; /* also the argument of the kernel's host code */
-};
-int um_sim_check_begin(struct um_sim_mem *m); /* for newly backed, shared memory. 0 or -ENOMEM */
-void um_sim_check_run(struct um_sim *sim, const struct um_sim_check *check, void (*fn)(void *arg));
-void um_sim_check_wrote(struct um_sim_mem *m, uint64_t addr, uint64_t bytes); /* the device, not a kernel */
 
 /* loop.c */
 void um_sim_enter(struct um_sim *sim); /* locks; processes CPU accesses, and events due by the program's clock */

@@ -52,13 +52,3 @@ int um_play_offer(struct umadv *adv, const struct um_op *op, int infinite, struc
 	info->ns = times[choice];
 	return 0;
 }
-
-int um_play_await(struct um_gpu *gpu, const um_stream *streams, size_t n)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < n && !err; i++)
-		if (!i || streams[i])
-			err = gpu->api->cudaStreamSynchronize(gpu, streams[i]) ? -EIO : 0;
-	return err;
-}

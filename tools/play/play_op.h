@@ -29,8 +29,4 @@ uint64_t um_play_op_kind(uint64_t kind, const struct um_op *op);
 int um_play_offer(struct umadv *adv, const struct um_op *op, int infinite, struct umadv_op_info *info,
 		  struct um_play_workspace *workspace);
 
-/* Waits for the app's streams, of which the first is the default one and others may not exist (NULL), not for the
- * library's. 0 or -EIO. */
-int um_play_await(struct um_gpu *gpu, const um_stream *streams, size_t n);
-
 #endif

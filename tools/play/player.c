@@ -6,7 +6,7 @@
 #include "play/caching_alloc.h"
 #include "play/plan_again.h"
 #include "play/play_op.h"
-#include "play/stream_order.h"
+#include "play/streams.h"
 #include "io/plan_file.h"
 #include "plan/planner.h"
 #include "play/trace_period.h"
@@ -84,8 +84,7 @@ struct play {
 	size_t n_ids;
 	UM_VEC(struct umadv_use) uses;
 	UM_VEC(const void *) outs;
-	um_stream streams[UM_PLAY_STREAMS]; /* of the trace's numbers */
-	struct um_stream_order order;
+	struct um_play_streams streams;
 	uint64_t iteration; /* the one being played; UINT64_MAX: set-up */
 	uint64_t iterations; /* to be played */
 	uint64_t in_core_ns; /* of this iteration */
@@ -153,7 +152,7 @@ static int play_alloc(struct play *p, const struct um_event *e)
 		err = give(p, p->ptr[id]);
 		p->ptr[id] = NULL;
 	}
-	um_stream_order_born(&p->order, e->alloc.id);
+	um_play_streams_born(&p->streams, e->alloc.id);
 	return err ? err : take(p, e, &p->ptr[id]);
 }
 
@@ -163,18 +162,6 @@ static int play_free(struct play *p, const struct um_event *e)
 
 	p->ptr[e->free.id.v] = NULL;
 	return ptr ? give(p, ptr) : 0;
-}
-
-/* The op's stream; it waits for what the op needs. */
-static int stream_of(struct play *p, const struct um_op *op, um_stream *out)
-{
-	unsigned i = (unsigned)op->stream % UM_PLAY_STREAMS;
-
-	if (i && !p->streams[i] &&
-	    p->gpu->api->cudaStreamCreateWithFlags(p->gpu, &p->streams[i], UM_STREAM_NON_BLOCKING))
-		return -ENOMEM;
-	*out = p->streams[i];
-	return um_stream_order_op(&p->order, op, p->streams, i);
 }
 
 /* Launches the announced kernel; before the first iteration it takes its announced time. `times`: as long as with
@@ -197,8 +184,7 @@ static int use_on_cpu(struct play *p, const struct um_op *op)
 	int err = umadv_host(p->adv, op->name, p->uses.at, p->uses.n);
 
 	if (!err)
-		err = um_play_await(p->gpu, p->streams, UM_PLAY_STREAMS);
-	um_stream_order_join(&p->order);
+		err = um_play_streams_await(&p->streams);
 	for (size_t i = 0; i < p->uses.n && !err; i++) {
 		const struct umadv_use *u = &p->uses.at[i];
 
@@ -242,7 +228,7 @@ static int play_op(struct play *p, const struct um_op *op)
 	info.relaunch = op->relaunchable ? relaunch : NULL;
 	info.relaunch_outs = p->outs.at;
 	info.n_relaunch_outs = p->outs.n;
-	err = stream_of(p, op, &stream);
+	err = um_play_streams_of(&p->streams, op, &stream);
 	if (!err)
 		err = um_play_offer(p->adv, op, p->o->strategy == UM_PLAY_INFINITE, &info, &workspace);
 	if (!err && workspace.ptr)
@@ -324,18 +310,6 @@ static int end_iteration(struct play *p)
 	return watch_iteration(p);
 }
 
-/* The iteration has ended when the ops of all streams have. */
-static int mark(struct play *p)
-{
-	um_stream used[UM_PLAY_STREAMS] = {NULL};
-	unsigned n = 1;
-
-	for (unsigned i = 1; i < UM_PLAY_STREAMS; i++)
-		if (p->streams[i])
-			used[n++] = p->streams[i];
-	return um_sim_mark(p->gpu, used, n);
-}
-
 static int play_iter(struct play *p, const char *name)
 {
 	int err = end_iteration(p);
@@ -349,7 +323,7 @@ static int play_iter(struct play *p, const char *name)
 	p->first_op = p->kernels;
 	um_caching_alloc_iter(&p->habit);
 	p->begun_ns = um_sim_now(p->gpu);
-	if (mark(p))
+	if (um_play_streams_mark(&p->streams))
 		return -ENOMEM;
 	if (p->o->progress)
 		p->o->progress(p->o->user, p->iteration, p->iterations);
@@ -398,7 +372,7 @@ static int next_period(struct play *p)
 	const struct um_trace_period *t = &p->tail;
 	int err = 0;
 
-	um_stream_order_move(&p->order, t);
+	um_play_streams_move(&p->streams, t);
 	for (size_t i = 0; i < t->moves.n; i++)
 		p->moved[i] = p->ptr[t->moves.at[i].from];
 	for (size_t i = 0; i < t->moves.n; i++)
@@ -427,7 +401,7 @@ static int play_all(struct play *p)
 	if (err < 0)
 		return err;
 	err = end_iteration(p);
-	if (!err && mark(p))
+	if (!err && um_play_streams_mark(&p->streams))
 		err = -ENOMEM;
 	if (!err)
 		err = umadv_sim_sync(p->adv);
@@ -550,7 +524,7 @@ static int start(struct play *p)
 		p->adv->no_relaunches = 1; /* plan_again.h */
 	if (!err && o->watch)
 		err = um_context_watch(p->adv, o->watch);
-	err = err ? err : um_stream_order_init(&p->order, p->gpu, p->trace, p->n_ids, p->tail.moves.n);
+	err = err ? err : um_play_streams_init(&p->streams, p->gpu, p->trace, p->n_ids, p->tail.moves.n);
 	if (!err && p->driver) {
 		um_caching_alloc_init(&p->habit, p->gpu);
 		err = p->driver->open(&p->driving, p->gpu);
@@ -605,7 +579,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 		err = save(&p);
 	if (p.driving)
 		p.driver->close(p.driving);
-	um_stream_order_fini(&p.order);
+	um_play_streams_fini(&p.streams);
 	um_context_close(p.adv);
 	um_caching_alloc_fini(&p.habit);
 	free(p.ptr);
