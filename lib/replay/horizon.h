@@ -78,6 +78,7 @@ struct um_horizon_table {
 	uint64_t addr, bytes;
 	uint64_t blocks; /* that page faults may have made resident, */
 	uint64_t more; /* and that those of one more op may make resident */
+	uint64_t missing; /* not known to be resident, at its latest look-up: no more than these are left to faults */
 	uint32_t look_ups; /* so far */
 	int settled; /* it is advised to stay on the host, or that would not help */
 };

@@ -25,8 +25,11 @@ static void count_reserve(struct um_horizon *h)
 {
 	uint64_t sum = 0, most = h->host.capacity / RESERVE_SHARE;
 
-	for (uint32_t i = 0; i < h->n_tables; i++)
-		sum += h->tables[i].blocks + h->tables[i].more;
+	for (uint32_t i = 0; i < h->n_tables; i++) {
+		const struct um_horizon_table *t = &h->tables[i];
+
+		sum += t->blocks + t->more < t->missing ? t->blocks + t->more : t->missing;
+	}
 	h->reserve = sum < most ? sum : most;
 }
 
@@ -46,6 +49,7 @@ static void note_faults(struct um_horizon *h, struct um_horizon_table *t, uint64
 	h->partial = 1;
 	t->blocks = t->blocks + touched < most ? t->blocks + touched : most;
 	t->more = t->blocks + touched < most ? touched : most - t->blocks;
+	t->missing = um_horizon_missing(h, t->addr, t->bytes);
 	count_reserve(h);
 }
 

@@ -729,32 +729,48 @@ static void evict_early(void)
 	ok(blocks[1] <= 4, "so is what fitted when the ops until its next use were scanned (%u)", blocks[1]);
 }
 
+static struct um_tensor table; /* 40 blocks beside the tensors */
+
+static void open_table(struct rig *r)
+{
+	void *memory;
+
+	if (r->gpu->api->cudaMallocManaged(r->gpu, &memory, 41 * BLOCK, 1))
+		tap_bail("no memory");
+	table = (struct um_tensor){.id = {1000}, .bytes = 40 * BLOCK};
+	table.addr = ((uint64_t)(uintptr_t)memory + BLOCK - 1) / BLOCK * BLOCK;
+	r->live += table.bytes;
+}
+
+/* An op that touches this many of its bytes, here and there unless that is all of them. */
+static void use_table(struct rig *r, uint64_t touched)
+{
+	struct um_use use = {
+		.tensor = &table, .id = table.id, .bytes = table.bytes, .access = UM_READ, .touched = touched};
+	struct um_predictor_feed feed = {.kind = touched, .ns = 1000, .live = r->live, .uses = &use, .n_uses = 1};
+	struct um_touch touch = {(void *)(uintptr_t)table.addr, table.bytes, touched, UM_READ};
+	struct um_executor_wait wait;
+
+	r->err |= um_predictor_op(&r->predictor, &feed);
+	um_horizon_op(&r->horizon, 0, &use, 1, 1000, 0);
+	if (um_executor_take_wait(r->ex, NULL, &wait))
+		r->err |= um_executor_wait(&wait);
+	r->err |= um_sim_run(r->gpu, NULL,
+			     &(struct um_sim_kernel){.ns = 1000, .name = "table", .access = &touch, .n_access = 1});
+}
+
 /* An op touches some pages of a large tensor here and there, by page faults. */
 static void sparse(void)
 {
-	struct um_tensor table = {.id = {1000}};
-	struct um_use use = {.tensor = &table, .access = UM_READ, .touched = 12 * 4096};
-	struct um_predictor_feed feed = {.kind = 1, .ns = 1000, .uses = &use, .n_uses = 1};
-	struct um_touch touch = {.access = UM_READ, .touched = use.touched};
 	uint64_t look_up = 0, all = 0;
 	struct rig r;
-	void *memory;
 
 	rig_open(&r, 32, 32);
-	if (r.gpu->api->cudaMallocManaged(r.gpu, &memory, 41 * BLOCK, 1))
-		tap_bail("no memory");
-	table.addr = ((uint64_t)(uintptr_t)memory + BLOCK - 1) / BLOCK * BLOCK;
-	table.bytes = use.bytes = 40 * BLOCK;
-	touch.ptr = (void *)(uintptr_t)table.addr;
-	touch.bytes = table.bytes;
+	open_table(&r);
 	for (uint32_t i = 0; i < 40; i++)
 		born(&r, i);
 	for (uint32_t n = 0; n < 4; n++) {
-		r.err |= um_predictor_op(&r.predictor, &feed);
-		um_horizon_op(&r.horizon, 0, &use, 1, 1000, 0);
-		r.err |= um_sim_run(
-			r.gpu, NULL,
-			&(struct um_sim_kernel){.ns = 1000, .name = "look up", .access = &touch, .n_access = 1});
+		use_table(&r, 12 * 4096);
 		look_up += tally_of(&r).faults - all;
 		for (uint32_t i = 0; i < 40; i++)
 			op(&r, "op", 1000, USED(i));
@@ -762,6 +778,27 @@ static void sparse(void)
 	}
 	ok(look_up > 0, "a look-up faults (%d faults)", (int)look_up);
 	is_u64(all, look_up, "the pages that it brings displace nothing that others use");
+	rig_close(&r);
+}
+
+/* Of 64 blocks, a table that was loaded has 40, and tensors have 20. */
+static void loaded_table(void)
+{
+	struct rig r;
+
+	rig_open(&r, 32, 32);
+	open_table(&r);
+	for (uint32_t i = 0; i < 10; i++)
+		born(&r, i);
+	use_table(&r, table.bytes);
+	for (uint32_t k = 0; k < 4; k++) {
+		use_table(&r, 12 * 4096);
+		for (uint32_t i = 0; i < 10; i++)
+			op(&r, "op", 1000, USED(i));
+	}
+	is_u64(um_horizon_missing(&r.horizon, table.addr, table.bytes), 0,
+	       "a table that is resident gives up no room for the page faults of its look-ups");
+	is_u64(tally_of(&r).faults, 0, "they do not fault");
 	rig_close(&r);
 }
 
@@ -1040,6 +1077,7 @@ int main(void)
 	births_first();
 	evict_early();
 	sparse();
+	loaded_table();
 	queue_full();
 	dropped();
 	order();
