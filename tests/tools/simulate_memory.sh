@@ -48,6 +48,8 @@ each "simulate, as JSON into a file" simulate "$tmp/chain.umtrace" --oversubscri
 is "$(ls "$tmp"/out.json.*tmp* 2>/dev/null)" "" "no half file is left behind"
 each "simulate, evictions left to the driver" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 4 \
 	--strategy lookahead --evict driver
+sed '/"op[135]"/s/}$/,"stream":1}/' "$tmp/chain.umtrace" >"$tmp/streams.umtrace"
+each "simulate, two streams" simulate "$tmp/streams.umtrace" --oversubscribe 1.5 --iterations 3 --strategy lookahead
 each "simulate, a driver that learns" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 \
 	--iterations 3 --strategy deepum
 sed 's/"name":"a5","role":"act"/"name":"a5","role":"grad"/' "$tmp/chain.umtrace" >"$tmp/gradient.umtrace"
