@@ -4,6 +4,7 @@
  */
 #include "replay/predictor_state.h"
 
+#define MOST_ALIKE 8 /* ops that are compared with one op, at most */
 #define MOST_STRAYS 4 /* ops in a row that belong to no place where they are expected */
 
 /* Are the `n` kinds up to op `a` those up to op `b`? */
@@ -119,17 +120,35 @@ static uint64_t find_match(const struct um_predictor *p, uint64_t alike)
 	return match || alike ? match : next;
 }
 
+/* The uses of op number `at` that are of the same tensor as those of `op`. */
+static uint32_t shared_uses(const struct um_predictor *p, uint64_t at, const struct um_predictor_feed *op)
+{
+	uint64_t first = um_predictor_op_at(p, at)->first_use;
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < op->n_uses; k++)
+		n += um_predictor_use_at(p, first + k)->tensor == um_predictor_entry(p, op->uses[k].tensor);
+	return n;
+}
+
 uint64_t um_predictor_find_alike(const struct um_predictor *p, const struct um_predictor_feed *op)
 {
 	uint64_t best = 0;
+	uint32_t most = 0, looked = 0;
 
-	for (uint32_t k = 0; k < op->n_uses; k++) {
-		uint32_t t = um_predictor_entry(p, op->uses[k].tensor);
+	for (uint32_t k = 0; k < op->n_uses && looked < MOST_ALIKE; k++) {
+		uint32_t t = um_predictor_entry(p, op->uses[k].tensor), n;
 		uint64_t at = t == UM_PREDICTOR_NOBODY ? 0 : um_predictor_use_at(p, p->tensors.at[t].last)->op;
 
-		if (at > best && um_predictor_op_at(p, at)->kind == op->kind &&
-		    um_predictor_op_at(p, at)->n_uses == op->n_uses)
+		if (!at || at == best || um_predictor_op_at(p, at)->kind != op->kind ||
+		    um_predictor_op_at(p, at)->n_uses != op->n_uses)
+			continue;
+		looked++;
+		n = shared_uses(p, at, op);
+		if (!best || n > most || (n == most && at > best)) {
 			best = at;
+			most = n;
+		}
 	}
 	return best;
 }

@@ -63,7 +63,8 @@ static inline uint64_t um_predictor_distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* The earlier op of this kind that used one of its tensors last; 0: none. Called before the op is added. */
+/* Of the ops of this kind that were the last to use one of its tensors, the one that used most of them; of several, the
+ * latest. 0: none. Called before the op is added. */
 uint64_t um_predictor_find_alike(const struct um_predictor *p, const struct um_predictor_feed *op);
 /* Matches the op that was just added. `alike` as above. */
 void um_predictor_match(struct um_predictor *p, uint64_t alike);

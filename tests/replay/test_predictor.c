@@ -517,6 +517,29 @@ static void ping_pong(void)
 	um_predictor_fini(&p);
 }
 
+/* Ops of a kind that share a tensor, and have one of their own. */
+static void shared_tensor(void)
+{
+	struct um_tensor shared, own[3], other;
+	char name[8];
+
+	begin();
+	born(&shared, MIB);
+	born(&other, MIB);
+	for (int i = 0; i < 3; i++) {
+		born(&own[i], MIB);
+		op("solve", USED(&own[i], &shared));
+	}
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof name, "%d", i);
+		op(name, USED(&other));
+	}
+	op("solve", USED(&own[0], &shared));
+	ok(ahead(1, 0).tensor == &own[1],
+	   "of ops of a kind, the one that used most of an op's tensors is taken for the same op");
+	um_predictor_fini(&p);
+}
+
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
 #define SHAPES 30000
@@ -602,6 +625,7 @@ int main(void)
 	branches();
 	changed_ops();
 	ping_pong();
+	shared_tensor();
 	shapes();
 	many_uses();
 	return tap_done();
