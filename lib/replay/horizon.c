@@ -100,15 +100,6 @@ enum um_residency um_horizon_residency(const struct um_horizon *h, uint64_t addr
 	return UM_RESIDENT;
 }
 
-uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t bytes)
-{
-	uint64_t n = 0;
-
-	for (uint64_t a = um_block_of(addr); a < addr + bytes; a += UM_BLOCK_BYTES)
-		n += !um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a));
-	return n;
-}
-
 void um_horizon_recall(struct um_horizon *h)
 {
 	um_executor_visit_resident(h->host.executor, recall_block, h);

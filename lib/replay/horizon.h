@@ -191,7 +191,10 @@ static inline int um_horizon_knows(const struct um_horizon *h)
 enum um_residency um_horizon_residency(const struct um_horizon *h, uint64_t addr, uint64_t *last);
 
 /* Blocks of the range that are not resident, as far as is known. */
-uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t bytes);
+static inline uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t addr, uint64_t bytes)
+{
+	return um_horizon_blocks_missing(&h->blocks, addr, bytes);
+}
 
 /* It is not known any more what is resident. */
 void um_horizon_forget(struct um_horizon *h);

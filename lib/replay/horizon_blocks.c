@@ -2,6 +2,7 @@
 #include "replay/horizon_blocks.h"
 
 #include "base/pqueue.h"
+#include "replay/block_lru.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,6 +66,15 @@ struct um_horizon_block *um_horizon_blocks_find(const struct um_horizon_blocks *
 		if (t->at[t->slot[i] - 1].addr == addr)
 			return &t->at[t->slot[i] - 1];
 	return NULL;
+}
+
+uint64_t um_horizon_blocks_missing(const struct um_horizon_blocks *t, uint64_t addr, uint64_t bytes)
+{
+	uint64_t n = 0;
+
+	for (uint64_t a = um_block_of(addr); a < addr + bytes; a += UM_BLOCK_BYTES)
+		n += !um_horizon_block_resident(um_horizon_blocks_find(t, a));
+	return n;
 }
 
 /* There are as many records as there are blocks of all states. */

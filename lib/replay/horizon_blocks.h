@@ -81,6 +81,8 @@ int um_horizon_blocks_init(struct um_horizon_blocks *t, uint64_t capacity);
 void um_horizon_blocks_fini(struct um_horizon_blocks *t);
 
 struct um_horizon_block *um_horizon_blocks_find(const struct um_horizon_blocks *t, uint64_t addr);
+/* Blocks of a range that are not resident, as far as is known. O(blocks). */
+uint64_t um_horizon_blocks_missing(const struct um_horizon_blocks *t, uint64_t addr, uint64_t bytes);
 static inline int um_horizon_block_resident(const struct um_horizon_block *b)
 {
 	return b && b->state != UM_BLOCK_MISSED;
