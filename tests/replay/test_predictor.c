@@ -521,7 +521,7 @@ static void ping_pong(void)
 static void shared_tensor(void)
 {
 	struct um_tensor shared, own[3], other;
-	char name[8];
+	char name[16];
 
 	begin();
 	born(&shared, MIB);
