@@ -482,6 +482,8 @@ static void marks_of_streams(void)
 	um_sim_mark_at(gpu, 1, &then);
 	ok(then.ns - t.ns >= 10 * MS, "it is reached when both have");
 	is_u64(between(begin, end), 4 * MS, "neither waits for the other");
+	api->cudaEventDestroy(gpu, begin);
+	api->cudaEventDestroy(gpu, end);
 	shut();
 }
 
