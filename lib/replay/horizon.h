@@ -107,7 +107,7 @@ struct um_horizon_gone {
 	struct um_executor_room room; /* number of the eviction */
 	uint64_t addr;
 	int copied; /* its content is on the host */
-	int host; /* the driver has host memory for it */
+	int has_host; /* the driver has host memory for it */
 	uint64_t last; /* number of the latest op that used it */
 	uint64_t op; /* number of the op at hand when it was evicted */
 	uint64_t rival; /* the block that leaves in its place by the other order, to be judged; 0: none */

@@ -29,7 +29,7 @@ int um_horizon_has_host(const struct um_horizon *h, uint64_t addr)
 {
 	const struct um_horizon_gone *g = gone_of(h, addr);
 
-	return g->addr == addr && g->host;
+	return g->addr == addr && g->has_host;
 }
 
 /* Numbers wrap around: one that is not behind `room` and up to `now`, the latest, is from long ago. */
@@ -203,7 +203,7 @@ static void note_eviction(struct um_horizon *h, struct um_horizon_block *b, cons
 	*gone = (struct um_horizon_gone){.room = merge_rooms(h, room, gone, addr),
 					 .addr = addr,
 					 .copied = live,
-					 .host = live || (gone->addr == addr && gone->host),
+					 .has_host = live || (gone->addr == addr && gone->has_host),
 					 .last = b->last,
 					 .op = um_horizon_current(h),
 					 .rival = rival,
