@@ -80,7 +80,7 @@ struct um_activity {
 	enum um_activity_dir dir; /* COPY, MIGRATION */
 	enum um_activity_cause cause; /* MIGRATION */
 	enum um_activity_access access; /* GPU_FAULT, USE */
-	uint64_t op; /* OP, USE: its number, counted over the run; HINT: the op that it precedes, or UM_ACT_NO_OP */
+	uint64_t op; /* OP, USE: its number, counted over the run; HINT: that a prefetch is for, or UM_ACT_NO_OP */
 	enum um_hint_kind hint; /* HINT */
 	int error; /* CALL, HINT: result of the call; 0: success */
 	int managed; /* ALLOC, FREE: managed memory */

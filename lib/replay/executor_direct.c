@@ -105,7 +105,7 @@ int um_executor_overwrite(struct um_executor *ex, uint64_t addr, uint64_t bytes,
 	if (!r.bytes || !ex->gpu->caps.discard || !um_executor_may_discard(ex, r.addr, r.bytes, UM_OP_WAITS))
 		return 0;
 	um_lanes_begin_source(l, UM_HINT_ANNOUNCED);
-	if (l->results.listener.report && um_lanes_expect(l, UM_ACTION_DISCARD, ex->number))
+	if (l->results.listener.report && um_lanes_expect(l, UM_ACTION_DISCARD, UM_HINT_RESULTS_NO_OP))
 		return -EAGAIN;
 	if (um_executor_drop(ex, UM_ACTION_DISCARD, r, um_lanes_in_done(l), 0, marked, UM_OP_WAITS))
 		return -EAGAIN;

@@ -23,7 +23,7 @@
 struct um_issued_hint {
 	enum um_action_kind kind;
 	uint64_t addr, bytes;
-	uint64_t op; /* the number of the op that it precedes, or UM_HINT_RESULTS_NO_OP */
+	uint64_t op; /* the number of the op that a prefetch precedes, or UM_HINT_RESULTS_NO_OP */
 	uint64_t begin, end; /* of the call: ns of the simulated clock, or of CLOCK_MONOTONIC */
 	int code; /* return value */
 };
