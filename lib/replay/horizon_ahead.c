@@ -321,12 +321,14 @@ static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_
 	const struct um_predictor *p = h->host.predictor;
 	uint64_t ops = um_predictor_peak(p, p->reach), peak = p->n_ops + ops;
 	int64_t excess = ops ? excess_at(h, peak) : 0;
+	uint64_t furthest;
 
 	if (excess <= 0 || b->next <= peak)
 		return 0;
-	return h->out_free + excess / (int64_t)UM_BLOCK_BYTES * h->host.out_ns >
-		       end + (int64_t)um_predictor_until(p, ops) ||
-	       (b->next != UM_HORIZON_UNKNOWN && b->next >= furthest_at(h, peak));
+	if (h->out_free + excess / (int64_t)UM_BLOCK_BYTES * h->host.out_ns > end + (int64_t)um_predictor_until(p, ops))
+		return 1;
+	furthest = furthest_at(h, peak);
+	return furthest != UM_HORIZON_UNKNOWN && b->next >= furthest;
 }
 
 /* Evicts what cannot be resident at the coming peak while the link is idle. The next op begins at `end`. 0 or

@@ -690,10 +690,12 @@ static void births_first(void)
 
 /* Each iteration uses six weights, of which the last five stay unused for long, runs a long op, and bears four tensors.
  * Six fit. `scanned`: when the last iteration begins, this many ops to come count as scanned, 0: those that the
- * horizon scans. Returns blocks that are resident after the first long op and after the last one. */
-static void blocks_before_peak(uint64_t scanned, uint32_t blocks[2])
+ * horizon scans. `unknown`: at the last long op nothing is known of those five. Returns blocks that are resident after
+ * the first long op and after the last one. */
+static void blocks_before_peak(uint64_t scanned, int unknown, uint32_t blocks[2])
 {
 	const uint32_t iterations = 6;
+	struct um_horizon_block *b;
 	struct rig r;
 
 	rig_open(&r, 6, 6);
@@ -702,8 +704,12 @@ static void blocks_before_peak(uint64_t scanned, uint32_t blocks[2])
 	for (uint32_t n = 0; n < iterations; n++) {
 		if (n == iterations - 1 && scanned)
 			r.horizon.scanned = r.horizon.scan_again = r.predictor.n_ops + scanned;
-		for (uint32_t i = 0; i < 6; i++)
+		for (uint32_t i = 0; i < 6; i++) {
 			op(&r, "weight", 1000, USED(i));
+			b = um_horizon_blocks_find(&r.horizon.blocks, r.tensor[i].addr);
+			if (b && i > 0 && unknown && n == iterations - 1)
+				um_horizon_blocks_set_next(&r.horizon.blocks, b, UM_HORIZON_UNKNOWN);
+		}
 		op(&r, "long", 100 * (uint64_t)r.in_ns, USED(0));
 		blocks[n > 0] = um_horizon_blocks_live(&r.horizon.blocks);
 		for (uint32_t i = 0; i < 4; i++) {
@@ -721,12 +727,14 @@ static void evict_early(void)
 {
 	uint32_t blocks[2];
 
-	blocks_before_peak(0, blocks);
+	blocks_before_peak(0, 0, blocks);
 	ok(blocks[0] > 4 && blocks[1] <= 4,
 	   "what cannot stay at a peak that is predicted is evicted before it, while the link is idle (%u, %u)",
 	   blocks[0], blocks[1]);
-	blocks_before_peak(20, blocks);
+	blocks_before_peak(20, 0, blocks);
 	ok(blocks[1] <= 4, "so is what fitted when the ops until its next use were scanned (%u)", blocks[1]);
+	blocks_before_peak(0, 1, blocks);
+	ok(blocks[1] <= 4, "so is what nobody knows the next use of (%u)", blocks[1]);
 }
 
 static struct um_tensor table; /* 40 blocks beside the tensors */
