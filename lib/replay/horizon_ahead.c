@@ -12,6 +12,7 @@
 
 #define EARLY_BLOCKS 4 /* the backlog of the link that is kept at the end of the op at hand, */
 #define BIRTH_OPS 8 /* among which one that bears a tensor makes that less for prefetches */
+#define AWAY_BLOCKS 8 /* that of evictions before a peak, if the ops until then are no mere possibility */
 #define SPARE_BLOCKS 16 /* that are evicted for the next op, */
 #define SPARE_SHARE 32 /* and at most this share of the budget */
 #define NEXT_OPS 2 /* for whose births live blocks are evicted, whatever the backlog */
@@ -312,16 +313,15 @@ static uint64_t furthest_at(struct um_horizon *h, uint64_t peak)
 	return h->furthest;
 }
 
-/* Should this block, whose next use is unknown or the furthest, be evicted now? At the coming peak, of one repetition,
- * not all blocks can be resident. It should if it is one of those that are best off the device then, or if it is not
- * used before the peak and the link needs all the time until then. That ops until its next use were scanned does not
- * keep it: they fitted before blocks came back and tensors were born. The op at hand ends at `end`. */
-static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_t end)
+/* Should this block, whose next use is unknown or the furthest, be evicted now? At the coming peak, in `ops` ops, not
+ * all blocks can be resident. It should if it is one of those that are best off the device then, or if it is not used
+ * before the peak and the link needs all the time until then. That ops until its next use were scanned does not keep
+ * it: they fitted before blocks came back and tensors were born. The op at hand ends at `end`. */
+static int is_due(struct um_horizon *h, const struct um_horizon_block *b, uint64_t ops, int64_t end)
 {
 	const struct um_predictor *p = h->host.predictor;
-	uint64_t ops = um_predictor_peak(p, p->reach), peak = p->n_ops + ops;
-	int64_t excess = ops ? excess_at(h, peak) : 0;
-	uint64_t furthest;
+	uint64_t peak = p->n_ops + ops, furthest;
+	int64_t excess = excess_at(h, peak);
 
 	if (excess <= 0 || b->next <= peak)
 		return 0;
@@ -331,16 +331,19 @@ static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_
 	return furthest != UM_HORIZON_UNKNOWN && b->next >= furthest;
 }
 
-/* Evicts what cannot be resident at the coming peak while the link is idle. The next op begins at `end`. 0 or
- * -EAGAIN. */
+/* Evicts what cannot be resident at the coming peak, of one repetition, while the link is idle. The next op begins at
+ * `end`. 0 or -EAGAIN. */
 static int evict_early(struct um_horizon *h, int64_t end)
 {
+	const struct um_predictor *p = h->host.predictor;
+	uint64_t ops = um_horizon_foretells(h) ? um_predictor_peak(p, p->reach) : 0;
+	int64_t most = ops && um_predictor_is_after_fork(p, ops) ? EARLY_BLOCKS : AWAY_BLOCKS;
 	int err = 0;
 
-	while (!err && um_horizon_foretells(h) && h->out_free <= end + EARLY_BLOCKS * h->host.out_ns) {
+	while (!err && ops && h->out_free <= end + most * h->host.out_ns) {
 		struct um_horizon_block *b = um_horizon_victim(h);
 
-		if (!b || b->next <= um_horizon_current(h) || !is_due(h, b, end))
+		if (!b || b->next <= um_horizon_current(h) || !is_due(h, b, ops, end))
 			break;
 		err = um_horizon_evict(h, b, 1);
 	}

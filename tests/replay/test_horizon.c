@@ -737,6 +737,46 @@ static void evict_early(void)
 	ok(blocks[1] <= 4, "so is what nobody knows the next use of (%u)", blocks[1]);
 }
 
+/* Each iteration uses eight tensors in one op, waits, and bears tensors beside which the eight do not fit. `forks`: one
+ * of two kinds of ops bears them, at random. The fewest blocks that leave when the first op of the wait has ended. */
+static int evict_backlog(int forks)
+{
+	const uint32_t iterations = 24;
+	uint64_t seed = 7;
+	int64_t least = INT64_MAX;
+	struct rig r;
+
+	rig_open(&r, 16, 16);
+	for (uint32_t i = 0; i < 9; i++)
+		born(&r, i);
+	for (uint32_t n = 0; n < iterations; n++) {
+		const char *kind = forks && test_random(&seed, 2) ? "other birth" : "birth";
+
+		op(&r, "eight", 1000, USED(0, 1, 2, 3, 4, 5, 6, 7));
+		for (uint32_t i = 0; i < 16; i++) {
+			op(&r, "wait", 2 * (uint64_t)r.in_ns, USED(8));
+			if (n > iterations / 2 && i == 0 && r.horizon.out_free - r.horizon.clock < least)
+				least = r.horizon.out_free - r.horizon.clock;
+		}
+		for (uint32_t i = 16; i < 30; i++) {
+			born(&r, i);
+			op(&r, kind, 1000, USED(i));
+		}
+		for (uint32_t i = 16; i < 30; i++)
+			died(&r, i);
+	}
+	rig_close(&r);
+	return (int)((least + r.in_ns - 1) / r.in_ns);
+}
+
+static void evict_less_after_fork(void)
+{
+	int sure = evict_backlog(0), forks = evict_backlog(1);
+
+	ok(sure > 6, "evictions ahead of a peak keep the link busy beyond the op at hand (%d blocks)", sure);
+	ok(forks > 0 && forks < sure, "fewer do if the peak comes after a fork (%d blocks)", forks);
+}
+
 static struct um_tensor table; /* 40 blocks beside the tensors */
 
 static void open_table(struct rig *r)
@@ -1084,6 +1124,7 @@ int main(void)
 	full_for_now();
 	births_first();
 	evict_early();
+	evict_less_after_fork();
 	sparse();
 	loaded_table();
 	queue_full();
