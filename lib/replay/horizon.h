@@ -146,6 +146,9 @@ struct um_horizon {
 	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */
 	uint64_t peak_again; /* number of the op from which it is looked for anew */
 	uint64_t furthest; /* from the op of this number on, what is live at the peak cannot be resident then */
+	uint64_t foreseen; /* number of the op at a peak that was predicted; 0: none */
+	uint64_t foreseen_bytes; /* that are live then, as was predicted */
+	double peak_error; /* of these bytes, a running mean, as a share of the budget */
 	int64_t clock; /* ns, estimated: when the op at hand begins */
 	int64_t in_free, out_free; /* when the link has carried what was requested */
 	unsigned stream; /* of the op at hand */

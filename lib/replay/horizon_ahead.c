@@ -12,7 +12,9 @@
 
 #define EARLY_BLOCKS 4 /* the backlog of the link that is kept at the end of the op at hand, */
 #define BIRTH_OPS 8 /* among which one that bears a tensor makes that less for prefetches */
-#define AWAY_BLOCKS 8 /* that of evictions before a peak, if the ops until then are no mere possibility */
+#define AWAY_BLOCKS 8 /* that of evictions before a peak that is predicted well */
+#define PEAK_ERROR 0.03 /* share of the budget by which such a peak may be another, in the mean */
+#define PEAKS 8 /* in that mean */
 #define SPARE_BLOCKS 16 /* that are evicted for the next op, */
 #define SPARE_SHARE 32 /* and at most this share of the budget */
 #define NEXT_OPS 2 /* for whose births live blocks are evicted, whatever the backlog */
@@ -331,15 +333,35 @@ static int is_due(struct um_horizon *h, const struct um_horizon_block *b, uint64
 	return furthest != UM_HORIZON_UNKNOWN && b->next >= furthest;
 }
 
+/* The coming peak is in `ops` ops: notes what is predicted of it, and how far that was off at the one before. */
+static void judge_peak(struct um_horizon *h, uint64_t ops)
+{
+	const struct um_predictor *p = h->host.predictor;
+	double budget = (double)(um_horizon_capacity(h) * UM_BLOCK_BYTES), off;
+
+	if (h->foreseen && h->foreseen <= p->n_ops) {
+		off = (double)um_live_curve_at(&p->live, h->foreseen) - (double)h->foreseen_bytes;
+		h->peak_error += ((off < 0 ? -off : off) / budget - h->peak_error) / PEAKS;
+		h->foreseen = 0;
+	}
+	if (!h->foreseen && ops) {
+		h->foreseen = p->n_ops + ops;
+		h->foreseen_bytes = um_live_curve_at(&p->live, p->n_ops) + (uint64_t)um_predictor_growth(p, ops);
+	}
+}
+
 /* Evicts what cannot be resident at the coming peak, of one repetition, while the link is idle. The next op begins at
  * `end`. 0 or -EAGAIN. */
 static int evict_early(struct um_horizon *h, int64_t end)
 {
 	const struct um_predictor *p = h->host.predictor;
 	uint64_t ops = um_horizon_foretells(h) ? um_predictor_peak(p, p->reach) : 0;
-	int64_t most = ops && um_predictor_is_after_fork(p, ops) ? EARLY_BLOCKS : AWAY_BLOCKS;
+	int64_t most = AWAY_BLOCKS;
 	int err = 0;
 
+	judge_peak(h, ops);
+	if (h->peak_error > PEAK_ERROR || (ops && um_predictor_is_after_fork(p, ops)))
+		most = EARLY_BLOCKS;
 	while (!err && ops && h->out_free <= end + most * h->host.out_ns) {
 		struct um_horizon_block *b = um_horizon_victim(h);
 

@@ -11,6 +11,8 @@
 #include "sim/sim.h"
 #include "tap.h"
 
+#include <limits.h>
+
 #define BLOCK UM_BLOCK_BYTES
 #define TENSORS 64
 #define NO_MORE UINT32_MAX
@@ -737,44 +739,60 @@ static void evict_early(void)
 	ok(blocks[1] <= 4, "so is what nobody knows the next use of (%u)", blocks[1]);
 }
 
-/* Each iteration uses eight tensors in one op, waits, and bears tensors beside which the eight do not fit. `forks`: one
- * of two kinds of ops bears them, at random. The fewest blocks that leave when the first op of the wait has ended. */
-static int evict_backlog(int forks)
+/* Of iterations that use eight tensors in one op, wait, and bear tensors beside which the eight do not fit: the fewest
+ * and the most blocks that leave when the first op of the wait has ended. */
+struct backlog {
+	int least, most;
+};
+
+enum births { BIRTHS_ALIKE, BIRTHS_BY_TWO_KINDS, BIRTHS_OF_TWO_SIZES }; /* at random: of ops, of blocks */
+
+static struct backlog evict_backlog(enum births births)
 {
-	const uint32_t iterations = 24;
+	const uint32_t iterations = 60;
+	struct backlog out = {.least = INT_MAX};
 	uint64_t seed = 7;
-	int64_t least = INT64_MAX;
 	struct rig r;
 
 	rig_open(&r, 16, 16);
 	for (uint32_t i = 0; i < 9; i++)
 		born(&r, i);
 	for (uint32_t n = 0; n < iterations; n++) {
-		const char *kind = forks && test_random(&seed, 2) ? "other birth" : "birth";
+		int other = births != BIRTHS_ALIKE && test_random(&seed, 2);
+		int blocks;
 
 		op(&r, "eight", 1000, USED(0, 1, 2, 3, 4, 5, 6, 7));
-		for (uint32_t i = 0; i < 16; i++) {
-			op(&r, "wait", 2 * (uint64_t)r.in_ns, USED(8));
-			if (n > iterations / 2 && i == 0 && r.horizon.out_free - r.horizon.clock < least)
-				least = r.horizon.out_free - r.horizon.clock;
+		op(&r, "wait", 2 * (uint64_t)r.in_ns, USED(8));
+		blocks = (int)((r.horizon.out_free - r.horizon.clock + r.in_ns - 1) / r.in_ns);
+		if (n > iterations / 2) {
+			out.least = blocks < out.least ? blocks : out.least;
+			out.most = blocks > out.most ? blocks : out.most;
 		}
+		for (uint32_t i = 1; i < 16; i++)
+			op(&r, "wait", 2 * (uint64_t)r.in_ns, USED(8));
 		for (uint32_t i = 16; i < 30; i++) {
+			r.tensor[i].bytes = size_of_tensor() / (other && births == BIRTHS_OF_TWO_SIZES ? 2 : 1);
 			born(&r, i);
-			op(&r, kind, 1000, USED(i));
+			op(&r, other && births == BIRTHS_BY_TWO_KINDS ? "other birth" : "birth", 1000, USED(i));
 		}
 		for (uint32_t i = 16; i < 30; i++)
 			died(&r, i);
 	}
 	rig_close(&r);
-	return (int)((least + r.in_ns - 1) / r.in_ns);
+	return out;
 }
 
-static void evict_less_after_fork(void)
+static void evict_less_where_unsure(void)
 {
-	int sure = evict_backlog(0), forks = evict_backlog(1);
+	struct backlog sure = evict_backlog(BIRTHS_ALIKE), forks = evict_backlog(BIRTHS_BY_TWO_KINDS),
+		       sizes = evict_backlog(BIRTHS_OF_TWO_SIZES);
 
-	ok(sure > 6, "evictions ahead of a peak keep the link busy beyond the op at hand (%d blocks)", sure);
-	ok(forks > 0 && forks < sure, "fewer do if the peak comes after a fork (%d blocks)", forks);
+	ok(sure.least > 6, "evictions ahead of a peak keep the link busy beyond the op at hand (%d blocks)",
+	   sure.least);
+	ok(forks.least > 0 && forks.least < sure.least, "fewer do if the peak comes after a fork (%d blocks)",
+	   forks.least);
+	ok(sizes.most > 0 && sizes.most < sure.least, "fewer do if peaks were others than predicted (%d blocks)",
+	   sizes.most);
 }
 
 static struct um_tensor table; /* 40 blocks beside the tensors */
@@ -1124,7 +1142,7 @@ int main(void)
 	full_for_now();
 	births_first();
 	evict_early();
-	evict_less_after_fork();
+	evict_less_where_unsure();
 	sparse();
 	loaded_table();
 	queue_full();
