@@ -337,10 +337,11 @@ static int is_due(struct um_horizon *h, const struct um_horizon_block *b, uint64
 static void judge_peak(struct um_horizon *h, uint64_t ops)
 {
 	const struct um_predictor *p = h->host.predictor;
-	double budget = (double)(um_horizon_capacity(h) * UM_BLOCK_BYTES), off;
 
 	if (h->foreseen && h->foreseen <= p->n_ops) {
-		off = (double)um_live_curve_at(&p->live, h->foreseen) - (double)h->foreseen_bytes;
+		double off = (double)um_live_curve_at(&p->live, h->foreseen) - (double)h->foreseen_bytes;
+		double budget = (double)(um_horizon_capacity(h) * UM_BLOCK_BYTES);
+
 		h->peak_error += ((off < 0 ? -off : off) / budget - h->peak_error) / PEAKS;
 		h->foreseen = 0;
 	}

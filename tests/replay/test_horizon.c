@@ -736,7 +736,7 @@ static void evict_early(void)
 	blocks_before_peak(20, 0, blocks);
 	ok(blocks[1] <= 4, "so is what fitted when the ops until its next use were scanned (%u)", blocks[1]);
 	blocks_before_peak(0, 1, blocks);
-	ok(blocks[1] <= 4, "so is what nobody knows the next use of (%u)", blocks[1]);
+	ok(blocks[1] <= 4, "blocks of unknown next use are evicted before the peak, too (%u)", blocks[1]);
 }
 
 /* Of iterations that use eight tensors in one op, wait, and bear tensors beside which the eight do not fit: the fewest
@@ -745,7 +745,7 @@ struct backlog {
 	int least, most;
 };
 
-enum births { BIRTHS_ALIKE, BIRTHS_BY_TWO_KINDS, BIRTHS_OF_TWO_SIZES }; /* at random: of ops, of blocks */
+enum births { BIRTHS_ALIKE, BIRTHS_BY_TWO_KINDS, BIRTHS_OF_TWO_SIZES }; /* of ops, of tensors; at random */
 
 static struct backlog evict_backlog(enum births births)
 {
