@@ -10,23 +10,24 @@
 
 #define LATE 0.05 /* of an iteration */
 
+/* In the first walk the link is busy at first, with evictions of what was on the device before the plan. */
 void um_compiled_plan_start_out(struct um_compiled_plan_walk *b, uint32_t at)
 {
 	double begin = at ? b->clock[at - 1] + (double)b->plan->sched.ops.at[at - 1].ns : 0;
 	double ns = b->plan->d2h ? (double)UM_BLOCK_BYTES * 1e9 / (double)b->plan->d2h : 0;
+	double busy = b->ops_before ? 0 : b->clock[b->plan->sched.ops.n] * LATE;
 
-	if (b->leaving.n && b->leaving.at[b->leaving.n - 1] > begin)
-		begin = b->leaving.at[b->leaving.n - 1];
+	if (b->leaving.n)
+		busy = b->leaving.at[b->leaving.n - 1];
+	if (busy > begin)
+		begin = busy;
 	if (um_vec_push(&b->leaving, begin + ns))
 		b->err = -ENOMEM;
 }
 
-/* The first walk's evictions are late: those of what was on the device before the plan come first. */
 uint64_t um_compiled_plan_leaving_at(struct um_compiled_plan_walk *b, uint32_t at)
 {
-	double late = b->ops_before ? 0 : b->clock[b->plan->sched.ops.n] * LATE;
-
-	while (b->gone < b->leaving.n && b->leaving.at[b->gone] + late <= b->clock[at])
+	while (b->gone < b->leaving.n && b->leaving.at[b->gone] <= b->clock[at])
 		b->gone++;
 	return b->leaving.n - b->gone;
 }

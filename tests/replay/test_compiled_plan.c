@@ -418,20 +418,26 @@ static void for_cpu(int at_once)
 	um_plan_fini(&plan);
 }
 
-/* As before, but by the plan's proof op d waits for the copy: nothing dead need go for it. */
+/* The plan of early_plan() with a proof, in which the copy takes 1 ms. `start`: of its four ops and its end, in ns. */
+static void late_plan(struct um_plan *plan, const uint64_t *start)
+{
+	early_plan(plan);
+	plan->d2h = 1000 * MIB2;
+	plan->start = malloc(5 * sizeof *start);
+	if (!plan->start)
+		tap_bail("no memory");
+	memcpy(plan->start, start, 5 * sizeof *start);
+}
+
+/* By the plan's proof op d waits for the copy: nothing dead need go for it. */
 static void late(void)
 {
 	static const uint64_t start[] = {0, 10, 20, 2000000, 2000010};
 	struct um_plan plan;
 	struct um_compiled_plan p;
 
-	early_plan(&plan);
+	late_plan(&plan, start);
 	um_compiled_plan_init(&p);
-	plan.d2h = 1000 * MIB2; /* 1 ms */
-	plan.start = malloc(sizeof start);
-	if (!plan.start)
-		tap_bail("no memory");
-	memcpy(plan.start, start, sizeof start);
 	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "late: the plan compiles");
 	is_u64(STEADY.n_in, 2, "late: what is born last finds its memory there");
 	is_u64(STEADY.n_drop, 1, "late: each iteration has one discard");
@@ -440,6 +446,27 @@ static void late(void)
 	is_int(nth(&p, UM_ACTION_PREFETCH, 0)->room, 0, "late: when the copy of the iteration before is over");
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
+}
+
+/* A plan's first evictions come after those of what was on the device before, and are late. By the middle of the
+ * iteration the link has caught up. */
+static void late_at_first(void)
+{
+	static const uint64_t begins[] = {0, 10, 20, 2000000, 100000000};
+	static const uint64_t middle[] = {0, 10, 50000000, 52000000, 100000000};
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	for (int i = 0; i < 2; i++) {
+		late_plan(&plan, i ? middle : begins);
+		um_compiled_plan_init(&p);
+		ok(um_compiled_plan_build(&plan, 2, &p) == 0, "late at first: the plan compiles");
+		is_u64(p.iterations[0].n_drop, i ? 0 : 1, "late at first: %s",
+		       i ? "an eviction in the middle of the iteration ends in time"
+			 : "an eviction that begins the iteration does not, and dead memory makes room");
+		um_compiled_plan_fini(&p);
+		um_plan_fini(&plan);
+	}
 }
 
 /* What the plan has no use for leaves with a copy, since the program has not said that it has none. But it does not
@@ -546,6 +573,7 @@ int main(void)
 	not_early(ON_HOST);
 	not_early(ROTATES);
 	late();
+	late_at_first();
 	for_cpu(1);
 	for_cpu(0);
 	waste(0);
