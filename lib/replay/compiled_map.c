@@ -399,6 +399,7 @@ void um_compiled_plan_unmap(struct um_compiled_plan_walk *b)
 	free(b->successor);
 	free(b->marks);
 	free(b->clock);
+	um_vec_fini(&b->again);
 	um_vec_fini(&b->drops);
 	um_vec_fini(&b->leaving);
 	free(b->seen.sched.slots.at);

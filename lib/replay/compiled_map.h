@@ -88,6 +88,7 @@ struct um_compiled_plan_walk {
 	uint32_t n_dead;
 	uint64_t resident, capacity, start_resident;
 	int32_t n_in, n_out; /* actions of this walk */
+	UM_VEC(uint32_t) again; /* by in of this walk: its blocks that are assumed resident, and have room already */
 	UM_VEC(struct um_compiled_plan_drop) drops; /* of this walk, by number */
 	UM_VEC(double) leaving; /* ns of the walk at which each evicted block has been copied, ascending */
 	size_t gone; /* number of them that have been copied by now */
@@ -120,6 +121,13 @@ void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot
 /* Distance in ops from `at` to the next op that touches the block, around the iteration's end; UINT32_MAX: none. */
 uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl,
 				     uint32_t at);
+
+/* Does no op of this iteration touch the block from `at` on? */
+static inline int um_compiled_plan_is_last(const struct um_compiled_plan_walk *b,
+					   const struct um_compiled_plan_block *bl, uint32_t at)
+{
+	return at + (uint64_t)um_compiled_plan_next_touch(b, bl, at) >= b->plan->sched.ops.n;
+}
 
 /* Called as a walk begins. */
 void um_compiled_plan_note_begin(struct um_compiled_plan_walk *b);

@@ -59,15 +59,15 @@ static void note_peak(struct um_compiled_plan *p, int64_t blocks, int64_t suppli
 }
 
 /* The number of outs that each in waits for: the fewest that leave room for it and for all ins before it, with all
- * earlier drops complete. Outs of the previous iteration, if there is one, may be in flight if there is room without
- * them (numbers <= 0). */
+ * earlier drops complete. Blocks that are assumed resident have room already. Outs of the previous iteration, if there
+ * is one, may be in flight if there is room without them (numbers <= 0). */
 static void set_room(const struct um_compiled_plan_walk *b, const struct freed *now, const struct freed *before)
 {
 	struct um_compiled_iteration *p = b->to;
 	int64_t in = 0, dropped = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
 	int64_t m = before ? 1 - (int64_t)before->n : 0; /* at most all outs of the previous iteration pending */
 	int64_t seen = 0; /* outs issued no later than this in */
-	size_t next = 0, drops = 0, faults = 0;
+	size_t next = 0, drops = 0, faults = 0, ins = 0;
 	struct freed_by freed;
 
 	for (size_t i = 0; i < p->actions.n; i++) {
@@ -79,7 +79,7 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 			continue;
 		for (; faults < p->faults.n && p->faults.at[faults].op < a->at; faults++)
 			in += p->faults.at[faults].blocks;
-		in += (int64_t)(a->bytes / UM_BLOCK_BYTES);
+		in += (int64_t)(a->bytes / UM_BLOCK_BYTES) - b->again.at[ins++];
 		for (; drops < a->drops; drops++)
 			dropped += b->drops.at[drops].frees;
 		for (; m < seen; m++) {

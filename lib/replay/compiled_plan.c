@@ -106,7 +106,7 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
 	}
 	if (!merge(b, &a, lane)) {
 		b->latest[lane] = p->actions.n;
-		if (um_vec_push(&p->actions, a)) {
+		if (um_vec_push(&p->actions, a) || (!lane && um_vec_push(&b->again, 0u))) {
 			b->err = -ENOMEM;
 			return;
 		}
@@ -114,7 +114,9 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
 		if (!lane)
 			b->outs_need = INT32_MIN;
 	}
-	if (lane && a.room > b->outs_need)
+	if (!lane)
+		b->again.at[b->n_in - 1] += bl->resident != 0;
+	else if (a.room > b->outs_need)
 		b->outs_need = a.room;
 	*last = *count - 1;
 }
@@ -148,19 +150,13 @@ static int make_room(struct um_compiled_plan_walk *b)
 	return bl != NULL;
 }
 
-/* Does no op of this iteration touch the block from `at` on? */
-static int is_last(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl, uint32_t at)
-{
-	return at + (uint64_t)um_compiled_plan_next_touch(b, bl, at) >= b->plan->sched.ops.n;
-}
-
 /* No part of the block is wanted any more: live content is evicted now, dead content stays while there is room. */
 static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at,
 			   uint32_t slot, int is_marked)
 {
 	if (!bl->resident || bl->wanted)
 		return;
-	if (bl->away || is_marked || (bl->leaves_dead && is_last(b, bl, at)))
+	if (bl->away || is_marked || (bl->leaves_dead && um_compiled_plan_is_last(b, bl, at)))
 		block_out(b, bl, at, slot);
 	else
 		um_compiled_plan_dead_add(b, bl, slot, at);
@@ -447,6 +443,7 @@ static void walk(struct um_compiled_plan_walk *b)
 	size_t h = 0, born = 0;
 
 	um_vec_clear(&b->to->actions);
+	um_vec_clear(&b->again);
 	um_vec_clear(&b->drops);
 	um_vec_clear(&b->to->faults);
 	b->out->over = b->out->for_cpu = 0;

@@ -469,6 +469,35 @@ static void late_at_first(void)
 	}
 }
 
+/* The CPU uses block 0, which comes back to the place that it had: what comes next waits only for the eviction of its
+ * own block in the previous iteration, with room for three. */
+static void back_from_cpu(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	for (uint32_t i = 0; i < 3; i++)
+		make_slot(&plan, BASE + 2 * i * MIB2, MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0, 1), UM_UPDATE);
+	make_op(&plan, "look", SLOTS(0), UM_READ);
+	plan.sched.ops.at[1].stream = UM_STREAM_CPU;
+	make_op(&plan, "b", SLOTS(0), UM_UPDATE);
+	make_op(&plan, "c", SLOTS(2), UM_UPDATE);
+	make_hint(&plan, UM_HINT_EVICT, 0, 2, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 1, 0, MIB2);
+	make_hint(&plan, UM_HINT_EVICT, 2, 1, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 3, 2, 0, MIB2);
+	um_compiled_plan_init(&p);
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "back from the CPU: the plan compiles");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 1)->addr, BASE, "back from the CPU: what the CPU used comes again");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 2)->addr, BASE + 4 * MIB2, "back from the CPU: then the next one comes");
+	is_int(nth(&p, UM_ACTION_PREFETCH, 2)->room, 1, "back from the CPU: for which there was room before");
+	is_u64(p.peak, 3, "back from the CPU: no more blocks are resident than there is room for");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* What the plan has no use for leaves with a copy, since the program has not said that it has none. But it does not
  * come back: it is discarded where it is overwritten, or freed. */
 static void waste(int declared)
@@ -574,6 +603,7 @@ int main(void)
 	not_early(ROTATES);
 	late();
 	late_at_first();
+	back_from_cpu();
 	for_cpu(1);
 	for_cpu(0);
 	waste(0);
