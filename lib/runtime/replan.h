@@ -85,8 +85,9 @@ static inline int um_replan_begins_cold(const struct um_replan *r)
 }
 
 /* Tensors of other iterations block a waiting plan: they live at its places, and what is born elsewhere instead would
- * exceed the budget. A blocked plan is made anew for other places before it begins, once after it was left. Returns 1
- * if the plan is blocked. O(n log n) of the live tensors and slots; allocates, and returns 0 without memory. */
+ * exceed the budget, or be much. A blocked plan is made anew for other places before it begins, once after it was left.
+ * Returns 1 if the plan is blocked. O(n log n) of the live tensors and slots; allocates, and returns 0 without memory.
+ */
 int um_replan_is_blocked(const struct um_replan *r);
 
 /* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several

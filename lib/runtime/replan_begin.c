@@ -10,20 +10,12 @@
 
 /* --- in the way --------------------------------------------------------------------------------------------------- */
 
-/* More than this part of the budget blocks a plan even if there is room beside it: tensors that stay fill that room. */
-#define IN_THE_WAY 32
+#define DISPLACED 32 /* part of the budget that may be born elsewhere: each such birth is prefetched by its first op */
 
 struct ways {
-	UM_VEC(struct um_heap_region) places; /* of births; ascending, disjoint once joined */
 	UM_VEC(uint64_t) ids; /* of the schedule's tensors, ascending */
+	UM_VEC(struct um_heap_region) others; /* where other tensors live, ascending */
 };
-
-static int compare_regions(const void *a, const void *b)
-{
-	const struct um_heap_region *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -32,74 +24,95 @@ static int compare_ids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void join_places(struct ways *w)
+static int is_known(const struct ways *w, uint64_t id)
 {
-	size_t n = 0;
-
-	qsort(w->places.at, w->places.n, sizeof *w->places.at, compare_regions);
-	for (size_t i = 0; i < w->places.n; i++) {
-		struct um_heap_region *last = &w->places.at[n ? n - 1 : 0], next = w->places.at[i];
-		uint64_t end = next.addr + next.bytes;
-
-		if (!n || next.addr > last->addr + last->bytes)
-			w->places.at[n++] = next;
-		else if (end > last->addr + last->bytes)
-			last->bytes = end - last->addr;
-	}
-	w->places.n = n;
+	return um_bisect_find(w->ids.at, w->ids.n, id) < w->ids.n;
 }
 
 /* 0 or -ENOMEM. */
-static int find_places(struct ways *w, const struct um_cursor *c)
+static int find_others(struct ways *w, const struct um_replan *r)
 {
+	const struct um_cursor *c = &r->cursor;
 	int err = 0;
 
-	for (size_t i = 0; i < c->sched->slots.n && !err; i++) {
-		const struct um_slot *s = &c->sched->slots.at[i];
-
-		if (s->birth >= 0 && s->place != UINT64_MAX)
-			err = um_vec_push(&w->places, ((struct um_heap_region){s->place, s->bytes}));
-		if (!err && c->slots[i].id.v)
+	for (size_t i = 0; i < c->sched->slots.n && !err; i++)
+		if (c->slots[i].id.v)
 			err = um_vec_push(&w->ids, c->slots[i].id.v);
-	}
-	if (err)
-		return err;
-	if (w->places.n)
-		join_places(w);
-	if (w->ids.n)
+	if (!err && w->ids.n)
 		qsort(w->ids.at, w->ids.n, sizeof *w->ids.at, compare_ids);
-	return 0;
+	for (struct um_tree_node *n = um_tree_first(&r->host.tensors->registry.live); n && !err; n = um_tree_next(n)) {
+		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
+
+		if (!t->parent && !(t->flags & UM_TENSOR_UNMANAGED) && !is_known(w, t->id.v))
+			err = um_vec_push(&w->others, ((struct um_heap_region){t->addr, t->bytes}));
+	}
+	return err;
 }
 
-static int is_in_the_way(const struct ways *w, const struct um_tensor *t)
+/* Does another tensor live at the place of a birth? However small it is, the birth goes elsewhere as a whole. */
+static int is_displaced(const struct ways *w, const struct um_slot *s)
 {
 	size_t at = 0;
 
-	if (t->parent || t->flags & UM_TENSOR_UNMANAGED || um_bisect_find(w->ids.at, w->ids.n, t->id.v) < w->ids.n)
-		return 0;
-	UM_BISECT(at, w->places.n, i, w->places.at[i].addr + w->places.at[i].bytes <= t->addr);
-	return at < w->places.n && w->places.at[at].addr < t->addr + t->bytes;
+	UM_BISECT(at, w->others.n, i, w->others.at[i].addr + w->others.at[i].bytes <= s->place);
+	return at < w->others.n && w->others.at[at].addr < s->place + s->bytes;
+}
+
+/* The most bytes of displaced births that are alive at once. `guessed`: those whose free was not observed count, too,
+ * since their next one may be born before it. 0 without memory. */
+static uint64_t find_peak(const struct ways *w, const struct um_schedule *sched, int guessed)
+{
+	int64_t *change = calloc(sched->ops.n + 1, sizeof *change), now = 0, most = 0;
+
+	for (size_t i = 0; change && i < sched->slots.n; i++) {
+		const struct um_slot *s = &sched->slots.at[i];
+		int64_t bytes = (int64_t)s->bytes;
+
+		if (s->birth < 0 || s->place == UINT64_MAX ||
+		    !((guessed && s->flags & UM_SLOT_GUESSED) || is_displaced(w, s)))
+			continue;
+		change[s->birth] += bytes;
+		if (s->death > 0 && s->death <= s->birth)
+			change[0] += bytes;
+		if (s->death >= 0)
+			change[s->death] -= bytes;
+	}
+	for (size_t op = 0; change && op <= sched->ops.n; op++) {
+		now += change[op];
+		most = now > most ? now : most;
+	}
+	free(change);
+	return (uint64_t)most;
+}
+
+/* Bytes that the plan's births would need beside it, if it began now. */
+static uint64_t count_beside(const struct um_replan *r, int guessed)
+{
+	struct ways w = {.ids = {0}};
+	uint64_t bytes = 0;
+
+	if (um_replan_begins_cold(r) && (r->may_move || guessed) && !find_others(&w, r))
+		bytes = find_peak(&w, r->cursor.sched, guessed);
+	um_vec_fini(&w.ids);
+	um_vec_fini(&w.others);
+	return bytes;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t room_beside(uint64_t budget, uint64_t peak)
+{
+	return budget - lesser(peak, budget);
 }
 
 int um_replan_is_blocked(const struct um_replan *r)
 {
-	uint64_t budget = r->host.device->budget, most, bytes = 0;
-	struct ways w = {0};
+	uint64_t budget = r->host.device->budget;
 
-	most = budget > r->plan_peak_bytes ? budget - r->plan_peak_bytes : 0;
-	if (most > budget / IN_THE_WAY)
-		most = budget / IN_THE_WAY;
-	if (!um_replan_begins_cold(r) || !r->may_move || find_places(&w, &r->cursor))
-		w.places.n = 0;
-	for (struct um_tree_node *n = um_tree_first(&r->host.tensors->registry.live); n && w.places.n && bytes <= most;
-	     n = um_tree_next(n)) {
-		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
-
-		bytes += is_in_the_way(&w, t) ? t->bytes : 0;
-	}
-	um_vec_fini(&w.places);
-	um_vec_fini(&w.ids);
-	return bytes > most;
+	return count_beside(r, 0) > lesser(room_beside(budget, r->plan_peak_bytes), budget / DISPLACED);
 }
 
 /* --- begin -------------------------------------------------------------------------------------------------------- */
@@ -107,9 +120,12 @@ int um_replan_is_blocked(const struct um_replan *r)
 int um_replan_first_op(struct um_replan *r)
 {
 	uint64_t capacity = r->host.device->budget / UM_BLOCK_BYTES, in_use = 0;
+	uint64_t beside = (count_beside(r, 1) + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
 	struct um_executor_range *used;
 	size_t n = um_tensors_used(r->host.tensors, capacity, &used);
 
+	/* what is born beside the plan finds room: blocks that the plan does not use leave */
+	capacity -= lesser(beside, room_beside(capacity, r->program.peak));
 	um_follow_step(&r->state, UM_FOLLOW_ON_FIRST_OP);
 	r->begins = 1;
 	if (!used || um_executor_adopt(r->executor, &r->program, capacity, used, n, &r->cursor))

@@ -70,6 +70,8 @@ is "$(faults 10 18 10 8 40 60 10 50 30)" 0 \
 	'such a plan does not begin at once, even if most iterations fit it'
 is "$(faults 20 39 10 8 20 40 6 36 24)" 0 \
 	'each tenth iteration is of another network: its gradients are not where a waiting plan places its tensors'
+is "$(faults 0 39 10 8 40 60 10 0.5 36)" 0 \
+	'small gradients of another network do not displace a large activation of a plan that begins'
 
 command -v python3 >/dev/null || { skip 1 "no python3"; tap_done; }
 data=$top_srcdir/tests/data
