@@ -10,7 +10,7 @@
  * iteration's end (rotating slots: double buffers, batches that overlap) have whole blocks of their own in all
  * iterations: their tensors are at one of these places in one iteration and at another one in the next. They also avoid
  * the addresses (bound_addr) that tensors of slots placed anew keep until they are freed; the other slots do where such
- * a tensor stays for more than an eighth of the iteration.
+ * a tensor stays for more than a 40th of the schedule.
  */
 #ifndef UM_PLAN_PLACE_H
 #define UM_PLAN_PLACE_H

@@ -312,7 +312,7 @@ static uint64_t carried_over(int32_t death)
 	fx_slot(&s, 2 * FX_MIB, 0, 10);
 	s.slots.at[0].bound.v = 1;
 	s.slots.at[0].bound_addr = 1ull << 30;
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 80; i++)
 		fx_op(&s, "a", 1, "");
 	r.rooms = rooms;
 	r.n_rooms = 1;

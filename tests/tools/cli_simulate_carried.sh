@@ -72,6 +72,8 @@ is "$(faults 20 39 10 8 20 40 6 36 24)" 0 \
 	'each tenth iteration is of another network: its gradients are not where a waiting plan places its tensors'
 is "$(faults 0 39 10 8 40 60 10 0.5 36)" 0 \
 	'small gradients of another network do not displace a large activation of a plan that begins'
+is "$(faults 0 39 5 8 40 60 6 0.125 20)" 0 \
+	'a plan of five iterations does not place its tensors where gradients of its own still are'
 
 command -v python3 >/dev/null || { skip 1 "no python3"; tap_done; }
 data=$top_srcdir/tests/data
