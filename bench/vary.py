@@ -10,7 +10,8 @@ odd        the same; each --every-th iteration also reads each tensor that lives
 ops        the same with --percent of its ops dropped, inserted, or exchanged with the next op, at random
 grow       the same; tensors born in an iteration grow from half of their size to all of it
 static     the same with all of their size
-buckets    the same; tensors born in an iteration have one of four sizes, at random
+buckets    the same; tensors born in an iteration have one of four sizes, at random; with --group N the sizes of the
+           first N iterations come again and again, and each N iterations are marked as one
 alone      one iteration (--iteration) of the trace, repeated
 recorded   the recorded iterations but for the first, again and again
 random     ops that each read one tensor, chosen at random, without marks
@@ -97,9 +98,8 @@ class Writer:
         print(json.dumps(e, separators=(',', ':')), file=self.out)
 
     def mark(self):
-        n = self.numbers.iteration()
         if self.marks:
-            self.put({'ev': 'iter', 'n': n})
+            self.put({'ev': 'iter', 'n': self.numbers.iteration()})
 
     def bear(self, t, scale=1.0):
         e = self.work.alloc[t]
@@ -222,6 +222,7 @@ def write(work, o, out):
     templates = [Template(work, k) for k in chosen]
     w, x, rng = Writer(out, work, o.variant != 'unmarked'), templates[-1], random.Random(o.seed)
     across = [{'ev': 'op', 'name': 'moments', 'r': [t], 'w': []} for t in x.before]
+    scales = [rng.choice(BUCKETS) for _ in range(o.group)]
     w.setup(templates)
     if o.variant == 'random':
         write_random(w, x, o.iterations, rng)
@@ -233,6 +234,9 @@ def write(work, o, out):
             w.iteration(x, events=changed(x, rng, o.percent / 100))
         elif o.variant == 'grow':
             w.iteration(x, scale=0.5 + 0.5 * n / max(o.iterations - 1, 1))
+        elif o.variant == 'buckets' and o.group:
+            w.marks = n % o.group == 0
+            w.iteration(x, scale=scales[n % o.group])
         elif o.variant == 'buckets':
             w.iteration(x, scale=o.scale or rng.choice(BUCKETS))
         else:
@@ -248,6 +252,7 @@ def options(argv):
     p.add_argument('--every', type=int, default=10, help='odd: which iterations; 0: none (10)')
     p.add_argument('--percent', type=float, default=5, help='ops: how many change (5)')
     p.add_argument('--scale', type=float, default=0, help='buckets: this size alone')
+    p.add_argument('--group', type=int, default=0, help='buckets: iterations marked as one; 0: none (0)')
     p.add_argument('--iteration', type=int, default=0, help='alone: which one (0)')
     p.add_argument('--seed', type=int, default=0, help='(0)')
     return p.parse_args(argv)
