@@ -106,7 +106,7 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
 	}
 	if (!merge(b, &a, lane)) {
 		b->latest[lane] = p->actions.n;
-		if (um_vec_push(&p->actions, a) || (!lane && um_vec_push(&b->again, 0u))) {
+		if ((!lane && um_vec_push(&b->again, 0u)) || um_vec_push(&p->actions, a)) {
 			b->err = -ENOMEM;
 			return;
 		}
