@@ -13,7 +13,7 @@
 #include "plan/place_order.h"
 #include "plan/place_stream.h"
 
-#define LONG 40 /* a tensor stays for long if it dies after this share of the schedule, which may be of iterations */
+#define LONG 40 /* a tensor stays for long if it dies after this share of the schedule, of one iteration or several */
 #define WASTE 50 /* other orders are tried where the first one wastes more than this share of memory */
 #define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond this number they are placed as a stream */
 

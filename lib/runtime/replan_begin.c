@@ -10,7 +10,7 @@
 
 /* --- in the way --------------------------------------------------------------------------------------------------- */
 
-#define DISPLACED 32 /* part of the budget that may be born elsewhere: each such birth is prefetched by its first op */
+#define DISPLACED 32 /* at most this part of the budget is born elsewhere: the first op of such a birth prefetches it */
 
 struct ways {
 	UM_VEC(uint64_t) ids; /* of the schedule's tensors, ascending */
