@@ -469,8 +469,8 @@ static void late_at_first(void)
 	}
 }
 
-/* The CPU uses block 0, which comes back to the place that it had: what comes next waits only for the eviction of its
- * own block in the previous iteration, with room for three. */
+/* The CPU uses block 0, and the next op brings it back. Three blocks fit: the prefetch after that waits only for the
+ * first eviction of the iteration, which is of its own block. */
 static void back_from_cpu(void)
 {
 	struct um_plan plan;
