@@ -2,8 +2,9 @@
  *
  * learn.c - builds the schedule of the next iteration
  *
- * The learner remembers the tensors' numbers in the latest two iterations (previous_iteration.h). A schedule is built
- * only on demand: most iterations have the facts of the one before, and so the key of its schedule.
+ * The learner remembers the tensors' numbers in the latest two iterations (previous_iteration.h), and the rules of some
+ * signatures: which tensor has the role of which in the next iteration was seen when two of them came in a row. A
+ * schedule is built only on demand: most iterations have the facts of the one before, and so the key of its schedule.
  */
 #include "learn/learn.h"
 
@@ -11,7 +12,16 @@
 #include "learn/iteration_facts.h"
 #include "learn/slots.h"
 
+#define RULES 8 /* that are remembered, the latest ones */
+
+struct rule {
+	uint64_t signature;
+	struct um_successors roles; /* without memory: there is none here */
+	uint64_t used; /* the latest iteration of this signature */
+};
+
 struct learner {
+	struct rule rules[RULES];
 	struct um_previous_iteration past, now; /* the iteration before the latest one, and that one */
 	uint64_t facts; /* of the latest one */
 	uint64_t key_facts; /* of the iteration that the key belongs to */
@@ -41,6 +51,8 @@ void um_learner_fini(struct um_learner *l)
 	um_previous_iteration_fini(&m->past);
 	um_previous_iteration_fini(&m->now);
 	um_schedule_fini(&m->built);
+	for (size_t i = 0; i < RULES; i++)
+		um_successors_fini(&m->rules[i].roles);
 	free(m);
 	l->impl = NULL;
 }
@@ -115,9 +127,33 @@ static int add_ops(const struct um_iteration *it, const struct um_nesting *nesti
 	return 0;
 }
 
-static int build(const struct um_iteration *it, const struct um_previous_iteration *past,
-		 const struct um_previous_iteration *now, struct um_schedule *out)
+/* The rule of a signature. NULL: it is not known. */
+static struct rule *find_rule(struct learner *m, uint64_t signature)
 {
+	for (size_t i = 0; i < RULES; i++)
+		if (m->rules[i].roles.next && m->rules[i].signature == signature)
+			return &m->rules[i];
+	return NULL;
+}
+
+/* Keeps these roles as the rule of their signature, in place of the one unused for longest. */
+static void keep_rule(struct learner *m, const struct um_iteration *it, const struct um_successors *roles)
+{
+	struct rule *r = find_rule(m, it->signature);
+
+	if (!r) {
+		r = &m->rules[0];
+		for (size_t i = 1; i < RULES; i++)
+			r = m->rules[i].used < r->used ? &m->rules[i] : r;
+	}
+	um_successors_fini(&r->roles);
+	*r = (struct rule){it->signature, *roles, it->n};
+}
+
+static int build(struct learner *m, const struct um_iteration *it, struct um_schedule *out)
+{
+	int like = um_previous_iteration_is_like(&m->past, it);
+	const struct rule *rule = like ? NULL : find_rule(m, it->signature);
 	uint32_t *slot_of = malloc((it->tensors.n + 1) * sizeof *slot_of);
 	struct um_nesting nesting;
 	struct um_successors roles;
@@ -125,10 +161,10 @@ static int build(const struct um_iteration *it, const struct um_previous_iterati
 
 	if (!slot_of)
 		return rc;
-	rc = um_successors_init(&roles, it, past);
+	rc = um_successors_init(&roles, it, &m->past, rule ? &rule->roles : NULL);
 	if (rc)
 		goto free_slot_of;
-	rc = um_nesting_init(&nesting, it, now);
+	rc = um_nesting_init(&nesting, it, &m->now);
 	if (rc)
 		goto fini_roles;
 	rc = um_slots_build(it, &roles, &nesting, out, slot_of);
@@ -137,7 +173,10 @@ static int build(const struct um_iteration *it, const struct um_previous_iterati
 	out->signature = it->signature;
 	um_nesting_fini(&nesting);
 fini_roles:
-	um_successors_fini(&roles);
+	if (like && !rc)
+		keep_rule(m, it, &roles);
+	else
+		um_successors_fini(&roles);
 free_slot_of:
 	free(slot_of);
 	return rc;
@@ -184,6 +223,7 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it)
 {
 	struct learner *m = l->impl;
 	struct um_previous_iteration was;
+	struct rule *rule;
 	int rc;
 
 	if (it->incomplete || it->ops.n == 0)
@@ -199,6 +239,11 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it)
 	l->other = um_previous_iteration_other(&m->past, it);
 	l->observed = um_previous_iteration_is_like(&m->past, it);
 	m->facts = um_iteration_facts(it, &m->past, &m->now);
+	rule = find_rule(m, it->signature);
+	if (!rule)
+		return 0;
+	rule->used = it->n;
+	l->observed = 1;
 	return 0;
 }
 
@@ -209,7 +254,7 @@ int um_learner_know_key(struct um_learner *l, const struct um_iteration *it)
 
 	if (m->has_key && m->key_facts == m->facts)
 		return 0;
-	rc = build(it, &m->past, &m->now, &m->built);
+	rc = build(m, it, &m->built);
 	if (rc) {
 		um_schedule_fini(&m->built);
 		um_schedule_init(&m->built);

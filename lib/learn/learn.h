@@ -22,7 +22,7 @@
 struct um_learner {
 	void *impl;
 	double other; /* share of the latest iteration's bytes in older tensors that the one before did not have */
-	int observed; /* the one before did the same: which tensor takes which slot next was seen, not guessed */
+	int observed; /* the one before did the same, or two did before: which tensor takes which slot next was seen */
 	uint64_t key; /* see um_learner_know_key */
 };
 

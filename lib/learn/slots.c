@@ -217,12 +217,12 @@ static void carry_older(struct build *b)
 static int add_idle(struct build *b)
 {
 	for (uint32_t i = 0; i < b->it->tensors.n; i++) {
-		uint32_t idle = b->roles->idle[i];
+		int32_t idle = b->roles->idle[i];
 		int64_t slot;
 
-		if (idle == UM_NO_NUMBER || slot_flags(b, i) & UM_SLOT_UNMANAGED)
+		if (idle == UM_NOWHERE || slot_flags(b, i) & UM_SLOT_UNMANAGED)
 			continue;
-		slot = add_slot(b, i, UM_NOWHERE, b->it->idle_frees.at[idle].pos ? b->it->idle_frees.at[idle].pos : 1);
+		slot = add_slot(b, i, UM_NOWHERE, idle ? idle : 1);
 		if (slot < 0)
 			return (int)slot;
 		b->out->slots.at[slot].carry = b->slot_of[i];

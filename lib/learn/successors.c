@@ -2,8 +2,8 @@
  *
  * successors.c - finds the successor of each tensor
  *
- * Observation has priority (the same signature twice), then birth order, then the rule that a live tensor succeeds
- * itself. No tensor succeeds two others: an earlier rule has precedence.
+ * Observation has priority (the same signature twice, now or before), then birth order, then the rule that a live
+ * tensor succeeds itself. No tensor succeeds two others: an earlier rule has precedence.
  */
 #include "learn/successors.h"
 
@@ -67,7 +67,22 @@ static void find_idle(struct um_successors *r, const struct um_iteration *it, co
 		    it->tensors.at[b].bytes != f->bytes)
 			continue;
 		taken[b] = 1;
-		r->idle[b] = i;
+		r->idle[b] = f->pos;
+	}
+}
+
+/* As in an earlier iteration that numbers its tensors alike. */
+static void by_rule(struct um_successors *r, const struct um_iteration *it, const struct um_successors *known,
+		    unsigned char *taken)
+{
+	for (uint32_t a = 0; a < it->tensors.n; a++)
+		if (it->tensors.at[a].birth == UM_NOWHERE && known->next[a] < it->tensors.n)
+			set_successor(r, it, taken, a, known->next[a]);
+	for (uint32_t b = 0; b < it->tensors.n; b++) {
+		if (known->idle[b] == UM_NOWHERE || taken[b] || !alive_at_end(&it->tensors.at[b]))
+			continue;
+		taken[b] = 1;
+		r->idle[b] = known->idle[b];
 	}
 }
 
@@ -126,12 +141,25 @@ static void find_late(struct um_successors *r, const struct um_iteration *it)
 	}
 }
 
-int um_successors_init(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past)
+/* The same by the rule of an earlier iteration. */
+static void apply_rule(struct um_successors *r, const struct um_iteration *it, const struct um_successors *known)
+{
+	for (uint32_t a = 0; a < it->tensors.n; a++)
+		r->supplied[a] =
+			known->supplied[a] && it->tensors.at[a].birth == UM_NOWHERE && alive_at_end(&it->tensors.at[a]);
+	for (size_t i = 0; i < it->births.n; i++)
+		r->late[i] = alive_at_end(&it->tensors.at[it->births.at[i]]) ? known->late[i] : UM_NOWHERE;
+}
+
+int um_successors_init(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past,
+		       const struct um_successors *known)
 {
 	int like = um_previous_iteration_is_like(past, it);
 	size_t n = it->tensors.n;
 	unsigned char *taken = calloc(n + 1, 1);
 
+	known = !like && known && known->n == n ? known : NULL;
+	r->n = (uint32_t)n;
 	r->next = malloc((n + 1) * sizeof *r->next);
 	r->predecessor = malloc((n + 1) * sizeof *r->predecessor);
 	r->idle = malloc((n + 1) * sizeof *r->idle);
@@ -142,17 +170,25 @@ int um_successors_init(struct um_successors *r, const struct um_iteration *it, c
 		um_successors_fini(r);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < n; i++)
-		r->next[i] = r->predecessor[i] = r->idle[i] = UM_NO_NUMBER;
+	for (size_t i = 0; i < n; i++) {
+		r->next[i] = r->predecessor[i] = UM_NO_NUMBER;
+		r->idle[i] = UM_NOWHERE;
+	}
 	if (like) {
 		by_number(r, it, past, taken);
 		find_idle(r, it, past, taken);
 	}
-	by_birth_order(r, it, taken);
+	if (known)
+		by_rule(r, it, known, taken);
+	else
+		by_birth_order(r, it, taken);
 	by_staying(r, it, taken);
 	if (like)
 		find_supplied(r, it, past);
-	find_late(r, it);
+	if (known)
+		apply_rule(r, it, known);
+	else
+		find_late(r, it);
 	free(taken);
 	return 0;
 }

@@ -230,6 +230,96 @@ static void supplied(uint64_t bytes, int window)
 	world_fini(&w);
 }
 
+struct network {
+	struct um_tensor *p, *grad, *in, *out, *young, *old;
+	struct um_tensor *batch[3];
+	int n; /* iterations */
+};
+
+/* An activation passes, a gradient is freed in the next iteration, and two buffers swap. A state is read in the next
+ * iteration, and freed in the one after that. Three batches take turns. */
+static void train(struct world *w, struct network *n)
+{
+	struct um_tensor *act, *was = n->in, *state = world_alloc(w, UM_BLOCK_BYTES, "state"),
+			       *batch = n->batch[n->n++ % 3];
+
+	OP(w, "state", R(batch), R(n->young), W(state));
+	world_free(w, n->old);
+	n->old = n->young;
+	n->young = state;
+	if (n->grad)
+		world_free(w, n->grad);
+	act = world_alloc(w, 100, "act");
+	OP(w, "forward", R(n->p), R(n->in), W(n->out), W(act));
+	n->grad = world_alloc(w, UM_BLOCK_BYTES, "grad");
+	OP(w, "backward", R(act), W(n->grad));
+	world_free(w, act);
+	n->in = n->out;
+	n->out = was;
+}
+
+/* Iterations of a network, "A" or "B", of which each ends as the next one begins. */
+static void run(struct world *w, struct network *a, const char *kinds)
+{
+	for (; *kinds; kinds++) {
+		const char name[] = {*kinds, 0};
+
+		if (*kinds == 'A')
+			train(w, a);
+		else
+			OP(w, name, R(a->p));
+		world_iter(w);
+	}
+}
+
+static void interrupted(void)
+{
+	struct network a = {0};
+	struct world w;
+	uint64_t key;
+	int held = 0;
+
+	world_init(&w);
+	a.p = world_alloc(&w, 4096, "p");
+	a.in = world_alloc(&w, 64, "in");
+	a.out = world_alloc(&w, 64, "out");
+	a.young = world_alloc(&w, UM_BLOCK_BYTES, "state");
+	a.old = world_alloc(&w, UM_BLOCK_BYTES, "state");
+	for (int i = 0; i < 3; i++)
+		a.batch[i] = world_alloc(&w, UM_BLOCK_BYTES, "batch");
+	world_iter(&w);
+	run(&w, &a, "ABA");
+	ok(named(&w, "grad")->flags & UM_SLOT_GUESSED && !w.learner.observed,
+	   "one iteration at a time: when a gradient is freed is a guess");
+	run(&w, &a, "A");
+	key = w.learner.key;
+	ok(w.learner.observed, "two in a row show it");
+	run(&w, &a, "BA");
+	sound(&w, "interrupted");
+	ok(w.learner.observed && w.learner.key == key,
+	   "after another iteration the schedule is the one of two in a row");
+	lives(named(&w, "grad"), 2, 1, "a gradient is freed in the next iteration");
+	is_u64(named(&w, "grad")->bound.v, a.grad->id.v, "bound to the one that is alive now");
+	ok(named(&w, "in")->carry == index_of(&w, named(&w, "out")) &&
+		   named(&w, "out")->carry == index_of(&w, named(&w, "in")),
+	   "buffers that swap are known to swap");
+	ok(named(&w, "batch")->flags & UM_SLOT_SUPPLIED, "a batch in turn is known to be another one next");
+	for (size_t i = 0; i < w.sched.slots.n; i++)
+		held += w.sched.slots.at[i].bound.v == a.old->id.v;
+	is_int(held, 1, "the state that is held without a use has a slot");
+	run(&w, &a, "A");
+	is_int(w.changed, 0, "the next one does not change the schedule");
+	run(&w, &a, "BBCCDDEEFFGGHHA");
+	ok(w.learner.key == key, "seven other kinds of iterations later it is still known");
+	run(&w, &a, "IIA");
+	ok(w.learner.key == key, "and what was met lately, when there is one more");
+	run(&w, &a, "BBCCDDEEFFGGHHIIA");
+	ok(named(&w, "grad")->flags & UM_SLOT_GUESSED,
+	   "of more than eight kinds the one unused for longest is forgotten");
+	is_int(w.wrong_keys, 0, "no key is found that its schedule does not have");
+	world_fini(&w);
+}
+
 /* The iteration in between was not compared: what was two iterations ago says nothing. */
 static void one_missed(void)
 {
@@ -718,6 +808,7 @@ int main(void)
 	supplied(UM_BLOCK_BYTES, 0);
 	supplied(UM_BLOCK_BYTES, 1);
 	supplied(64, 0);
+	interrupted();
 	one_missed();
 	the_end();
 	ring_at_the_end();
