@@ -43,6 +43,7 @@ static int64_t add_slot(struct build *b, uint32_t number, int32_t birth, int32_t
 		.flags = slot_flags(b, number),
 		.role = t->role,
 		.place = UINT64_MAX,
+		.last_addr = t->addr,
 	};
 
 	if (um_vec_reserve(&b->out->slots, 1))
@@ -66,6 +67,7 @@ static void settle(struct um_slot *s, uint64_t place)
 static void bind(struct um_slot *s, const struct um_iter_tensor *t)
 {
 	s->bound = t->id;
+	s->last_addr = t->addr;
 	settle(s, t->addr);
 }
 

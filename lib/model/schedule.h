@@ -41,6 +41,7 @@ struct um_slot {
 			   alive at the same time never overlap; slots may share 2 MiB blocks */
 	struct um_tensor_id bound; /* its tensor when the next iteration begins; 0 if that is not born yet */
 	uint64_t bound_addr; /* address of that tensor */
+	uint64_t last_addr; /* where its latest tensor was; 0: unknown */
 };
 
 struct um_sched_use {

@@ -14,6 +14,7 @@
 #include "plan/place_stream.h"
 
 #define LONG 40 /* a tensor stays for long if it dies after this share of the schedule, of one iteration or several */
+#define SPREAD 32 /* places are kept if the blocks of an iteration exceed those in use at once by up to this share */
 #define WASTE 50 /* other orders are tried where the first one wastes more than this share of memory */
 #define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond this number they are placed as a stream */
 
@@ -157,8 +158,21 @@ static size_t list_requests(const struct placing *p, struct request *request)
 	return n;
 }
 
-/* The most blocks that hold live content at once, and the most live bytes; of all slots, or of those in the rooms. */
-static int count_blocks(const struct placing *p, int in_rooms, uint64_t *blocks, uint64_t *bytes)
+enum counted { COUNT_ALL, COUNT_IN_ROOMS, COUNT_USED };
+
+static int is_counted(const struct placing *p, size_t slot, enum counted counted)
+{
+	const struct um_slot *t = &p->sched->slots.at[slot];
+
+	if (t->flags & UM_SLOT_UNMANAGED)
+		return 0;
+	if (counted == COUNT_IN_ROOMS)
+		return um_place_height(p->request, t->place) != um_place_height(p->request, t->place + t->bytes);
+	return counted == COUNT_ALL || p->used_at[slot] != INT32_MAX;
+}
+
+/* The most blocks that hold live content at once, and the most live bytes, of some slots. */
+static int count_blocks(const struct placing *p, enum counted counted, uint64_t *blocks, uint64_t *bytes)
 {
 	const struct um_schedule *s = p->sched;
 	struct um_place_range *range = malloc((s->slots.n + 1) * sizeof *range);
@@ -170,9 +184,7 @@ static int count_blocks(const struct placing *p, int in_rooms, uint64_t *blocks,
 	for (size_t i = 0; i < s->slots.n; i++) {
 		const struct um_slot *t = &s->slots.at[i];
 
-		if (t->flags & UM_SLOT_UNMANAGED ||
-		    (in_rooms &&
-		     um_place_height(p->request, t->place) == um_place_height(p->request, t->place + t->bytes)))
+		if (!is_counted(p, i, counted))
 			continue;
 		range[n++] = (struct um_place_range){t->place, t->bytes, life_of(t)};
 	}
@@ -224,7 +236,7 @@ static int reorder(struct placing *p, struct um_place_item *item, size_t n, uint
 {
 	struct um_place_item *first = malloc((n + 1) * sizeof *first);
 	uint64_t fewer, least;
-	int err = first ? count_blocks(p, 1, &fewer, &least) : -ENOMEM;
+	int err = first ? count_blocks(p, COUNT_IN_ROOMS, &fewer, &least) : -ENOMEM;
 
 	if (!err) {
 		memcpy(first, item, n * sizeof *first);
@@ -232,7 +244,7 @@ static int reorder(struct placing *p, struct um_place_item *item, size_t n, uint
 	}
 	if (!err) {
 		set_places(p, item, n);
-		err = count_blocks(p, 0, &fewer, &least);
+		err = count_blocks(p, COUNT_ALL, &fewer, &least);
 	}
 	if (!err && fewer >= blocks)
 		set_places(p, first, n);
@@ -249,7 +261,7 @@ static int place_densely(struct placing *p, const struct request *request, size_
 
 	if (!err) {
 		set_places(p, item, n);
-		err = count_blocks(p, 0, &blocks, &bytes);
+		err = count_blocks(p, COUNT_ALL, &blocks, &bytes);
 	}
 	if (!err && is_wasteful(blocks, bytes))
 		err = reorder(p, item, n, blocks);
@@ -287,6 +299,78 @@ static int place_as_stream(struct placing *p, const struct request *request, siz
 	um_vec_fini(&holes);
 	free(life);
 	return err;
+}
+
+/* Is the range within one room? */
+static int is_in_room(const struct um_plan_request *r, uint64_t addr, uint64_t bytes)
+{
+	size_t i = 0;
+
+	while (i < r->n_rooms && addr >= r->rooms[i].addr + r->rooms[i].bytes)
+		i++;
+	return i < r->n_rooms && addr >= r->rooms[i].addr && bytes <= r->rooms[i].addr + r->rooms[i].bytes - addr;
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct um_plan_room *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* All blocks that the ops use. 0 or -ENOMEM. */
+static int count_touched(const struct placing *p, uint64_t *blocks)
+{
+	const struct um_schedule *s = p->sched;
+	struct um_plan_room *range = malloc((s->slots.n + 1) * sizeof *range);
+	uint64_t from = 0;
+	size_t n = 0;
+
+	*blocks = 0;
+	if (!range)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slots.n; i++)
+		if (is_counted(p, i, COUNT_USED))
+			range[n++] = (struct um_plan_room){s->slots.at[i].place, s->slots.at[i].bytes};
+	if (n)
+		qsort(range, n, sizeof *range, by_addr);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t lo = range[i].addr / UM_BLOCK_BYTES;
+		uint64_t hi = (range[i].addr + range[i].bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
+
+		lo = lo > from ? lo : from;
+		*blocks += hi > lo ? hi - lo : 0;
+		from = hi > from ? hi : from;
+	}
+	free(range);
+	return 0;
+}
+
+/* Places all slots where their latest tensors were. 1: what the ops use fits in the budget like that, and needs hardly
+ * more blocks than at once: nothing has to move, and all stays resident; 0; -ENOMEM. */
+static int keep_places(struct placing *p, const struct request *request, size_t n)
+{
+	struct um_place_item *item = make_items(p, request, n);
+	uint64_t all, blocks = 0, bytes;
+	int err = item ? 0 : -ENOMEM, kept = 1;
+
+	for (size_t i = 0; i < n && kept && !err; i++) {
+		uint64_t at = p->sched->slots.at[item[i].slot].last_addr, end = at + item[i].bytes;
+
+		kept = at % item[i].align == 0 && is_in_room(p->request, at, item[i].bytes) &&
+		       um_place_list_is_free(&p->list, at, end, item[i].arc);
+		item[i].place = at;
+		if (kept)
+			err = um_place_list_add(&p->list, at, end, item[i].arc);
+	}
+	if (kept && !err) {
+		set_places(p, item, n);
+		err = count_blocks(p, COUNT_USED, &blocks, &bytes);
+	}
+	if (kept && !err)
+		err = count_touched(p, &all);
+	free(item);
+	return err ? err : kept && blocks <= p->request->budget / UM_BLOCK_BYTES && all <= blocks + blocks / SPREAD;
 }
 
 static int by_birth(const void *a, const void *b)
@@ -373,7 +457,7 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 	struct placing p = {.request = r, .sched = s};
 	struct request *request = malloc((s->slots.n + 1) * sizeof *request);
 	size_t n = 0, first = 0;
-	int err = request ? find_uses(&p) : -ENOMEM;
+	int kept = 0, err = request ? find_uses(&p) : -ENOMEM;
 
 	if (!err)
 		n = list_requests(&p, request);
@@ -385,7 +469,13 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 		err = place_slots(&p, request, first);
 	if (!err)
 		err = begin_list(&p, 0);
-	if (!err)
+	if (!err && n <= MOST_SEARCHED)
+		kept = keep_places(&p, request + first, n - first);
+	if (kept < 0)
+		err = kept;
+	if (!err && !kept)
+		err = begin_list(&p, 0);
+	if (!err && !kept)
 		err = place_all(&p, request + first, n - first);
 	if (!err)
 		*grow_bytes =

@@ -146,6 +146,28 @@ static void find_crossing(const struct um_place_run *r, struct um_place_arc arc,
 				   (arc.wrap > r->from[i]) | (r->wrap[i] > wraps));
 }
 
+int um_place_list_is_free(struct um_place_list *l, uint64_t addr, uint64_t end, struct um_place_arc arc)
+{
+	uint8_t hit[UM_PLACE_RUN];
+	uint32_t at = 0;
+
+	do {
+		const struct um_place_run *r = &l->runs.at[at];
+
+		at = r->next;
+		if (!r->n || r->top[r->n - 1] <= addr)
+			continue;
+		if (r->addr[0] >= end)
+			break;
+		l->work++;
+		find_crossing(r, arc, hit);
+		for (uint32_t i = 0; i < r->n && r->addr[i] < end; i++)
+			if (hit[i] && r->end[i] > addr)
+				return 0;
+	} while (at);
+	return 1;
+}
+
 struct search {
 	uint64_t bytes, align;
 	uint64_t best, best_size; /* the smallest hole that fits */

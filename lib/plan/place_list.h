@@ -58,6 +58,9 @@ int um_place_list_add(struct um_place_list *l, uint64_t addr, uint64_t end, stru
 /* Removes an entry that is there and not permanent. */
 void um_place_list_remove(struct um_place_list *l, uint64_t addr, uint64_t end, struct um_place_arc arc);
 
+/* Does no entry of these addresses intersect `arc`? */
+int um_place_list_is_free(struct um_place_list *l, uint64_t addr, uint64_t end, struct um_place_arc arc);
+
 /* A place for `bytes` during `arc`, a multiple of `align` (a power of two); UINT64_MAX if none. */
 uint64_t um_place_list_find(struct um_place_list *l, uint64_t bytes, uint64_t align, struct um_place_arc arc,
 			    enum um_place_fit fit);

@@ -109,6 +109,63 @@ static void around_the_end(void)
 	um_schedule_fini(&s);
 }
 
+/* Two activations of 3 MiB and one of 1 MiB, with their latest tensors at these distances from a room of 64 MiB. */
+static void were_at(struct um_schedule *s, uint64_t first, uint64_t second, uint64_t third)
+{
+	const uint64_t at[] = {first, second, third};
+
+	fx_slot(s, 3 * FX_MIB, 0, 2);
+	fx_slot(s, 3 * FX_MIB, 2, 3);
+	fx_slot(s, 1 * FX_MIB, 1, 3);
+	fx_op(s, "a", 1, "w0");
+	fx_op(s, "b", 1, "w2");
+	fx_op(s, "c", 1, "w1");
+	for (int i = 0; i < 3; i++)
+		s->slots.at[i].last_addr = (1ull << 30) + at[i];
+}
+
+/* 1: all are placed where their latest tensors were; 0: none is moved to another place than without these. */
+static int stay(uint64_t budget, uint64_t first, uint64_t second, uint64_t third)
+{
+	struct um_schedule s = {0}, anew = {0};
+	struct um_plan_room room = {1ull << 30, 64 * FX_MIB};
+	struct um_plan_request r = fx_request(&s, budget), other = fx_request(&anew, budget);
+	uint64_t grow;
+	int same = 1, moved = 0;
+
+	were_at(&s, first, second, third);
+	were_at(&anew, first, second, third);
+	r.rooms = other.rooms = &room;
+	r.n_rooms = other.n_rooms = 1;
+	for (int i = 0; i < 3; i++)
+		anew.slots.at[i].last_addr = 0;
+	if (um_place_build(&r, &s, &grow) || um_place_build(&other, &anew, &grow))
+		return -1;
+	for (int i = 0; i < 3; i++) {
+		same &= s.slots.at[i].place == s.slots.at[i].last_addr;
+		moved |= s.slots.at[i].place != anew.slots.at[i].place;
+	}
+	um_schedule_fini(&s);
+	um_schedule_fini(&anew);
+	return same ? 1 : moved ? -1 : 0;
+}
+
+static void where_they_were(void)
+{
+	is_int(stay(8 * FX_MIB, 8 * FX_MIB, 8 * FX_MIB, 11 * FX_MIB), 1,
+	       "tensors stay where they were if all fits in the budget there");
+	is_int(stay(2 * FX_MIB, 8 * FX_MIB, 8 * FX_MIB, 11 * FX_MIB), 0,
+	       "a schedule that exceeds the budget gets places anew");
+	is_int(stay(8 * FX_MIB, 8 * FX_MIB, 8 * FX_MIB, 9 * FX_MIB), 0,
+	       "places are made anew if two tensors that are alive at once were at one place");
+	is_int(stay(8 * FX_MIB, 8 * FX_MIB, 16 * FX_MIB, 11 * FX_MIB), 0,
+	       "places are made anew if blocks of one tensor could serve another one");
+	is_int(stay(8 * FX_MIB, 8 * FX_MIB, 8 * FX_MIB, (1ull << 40) - (1ull << 30)), 0,
+	       "places are made anew if one tensor was outside all rooms");
+	is_int(stay(8 * FX_MIB, 8 * FX_MIB, 8 * FX_MIB, 11 * FX_MIB + 256), 0,
+	       "places are made anew if one tensor was not at a multiple of 512 bytes");
+}
+
 static void by_chance(void)
 {
 	int bad = 0, moved = 0, failed = 0, n = 0;
@@ -335,6 +392,7 @@ int main(void)
 	passed_on();
 	elsewhere();
 	around_the_end();
+	where_they_were();
 	by_chance();
 	as_a_stream();
 	densely();
