@@ -68,7 +68,8 @@ struct um_clearing {
 	const uint64_t *used; /* blocks that the plan uses, ascending */
 	size_t n_used;
 	struct um_kept others; /* further blocks that stay, ascending */
-	int all; /* all blocks stay */
+	int all; /* all blocks with content stay */
+	uint64_t dead; /* so many blocks of dead memory stay */
 	unsigned marked; /* streams with a mark after all ops so far */
 	uint64_t resident; /* blocks that may be on the device */
 	uint64_t unsure; /* those of them that the plan does not use, and stay */
@@ -199,8 +200,12 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
 		c->resident += resides != UM_NOT_RESIDENT;
-		if (!stays && !dead)
+		if (!stays && !dead) {
 			stays = c->all || has_address(c->others.at, c->others.n, a);
+		} else if (!stays && c->dead) {
+			stays = 1;
+			c->dead--;
+		}
 		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !has_address(c->used, c->n_used, a);
 		if (stays && resides == UM_RESIDENT)
 			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, last, 0})) != 0;
@@ -470,6 +475,18 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	um_lanes_update_drops(&ex->lanes);
 }
 
+/* Dead memory that the plan does not need may stay beside it and what else stays: a discard costs time, too. With
+ * supplied tensors, and where the driver evicts, it would be copied to the host. */
+static uint64_t room_for_dead(const struct um_clearing *c, const struct um_compiled_plan *p,
+			      const struct um_schedule *s, uint64_t capacity)
+{
+	uint64_t taken = p->for_cpu + c->others.n + (c->n_used > p->peak ? c->n_used : p->peak);
+
+	if (p->driver_evicts || um_executor_count_supplied(s))
+		return 0;
+	return capacity > taken ? capacity - taken : 0;
+}
+
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
@@ -492,6 +509,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		return err;
 	}
 	ex->turn = 0;
+	ex->dead = 0;
 	um_vec_clear(&ex->early);
 	ex->program = p;
 	ex->iteration = &p->iterations[0];
@@ -511,6 +529,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		c.n_keep = all ? prefetched.n : kept.n;
 		c.failed = find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c) != 0;
 	}
+	ex->dead = c.dead = room_for_dead(&c, p, cursor->sched, capacity_blocks);
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	for (size_t i = 0; i < n_used; i++)
 		evict_unplanned(ex, &used[i], &c);
@@ -532,7 +551,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 {
 	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
-	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .all = 1};
+	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .all = 1, .dead = ex->dead};
 	uint64_t addr;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);

@@ -44,6 +44,7 @@ struct um_executor {
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
 	int checks_all; /* no action of this iteration is taken as planned: see put_checked() */
 	int checks_some; /* some are not */
+	uint64_t dead; /* so many blocks of dead memory that the plan does not need may stay */
 	uint64_t turn; /* number of iterations since the plan was adopted */
 	int can_refresh; /* all blocks to refresh are at their planned places */
 	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */
@@ -148,6 +149,8 @@ void um_executor_withdraw_ended(struct um_executor *ex);
 /* Where the blocks of an action are now. */
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c);
 void um_executor_forget_targets(struct um_executor *ex);
+/* Blocks of all supplied tensors of an iteration, at most. */
+uint64_t um_executor_count_supplied(const struct um_schedule *s);
 /* As many blocks may stay beside the plan, of supplied tensors if it has any. */
 void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t blocks);
 /* The next iteration begins. */

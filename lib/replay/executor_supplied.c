@@ -11,8 +11,7 @@
 #define UNUSED_ITERATIONS 64 /* a block that has not been used for as many makes room */
 #define MOST_RUNS 64 /* places where such blocks may be next to each other that are looked at */
 
-/* Blocks of all supplied tensors of an iteration, at most. */
-static uint64_t count_supplied(const struct um_schedule *s)
+uint64_t um_executor_count_supplied(const struct um_schedule *s)
 {
 	uint64_t n = 0;
 
@@ -24,7 +23,7 @@ static uint64_t count_supplied(const struct um_schedule *s)
 
 void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t blocks)
 {
-	uint64_t leaving = ex->program->supplied_leaving, once = count_supplied(s);
+	uint64_t leaving = ex->program->supplied_leaving, once = um_executor_count_supplied(s);
 
 	um_block_lru_fini(&ex->supplied.blocks);
 	ex->supplied.reserve = leaving < once ? leaving : once;

@@ -20,6 +20,7 @@ struct residency {
 	uint64_t first, end;
 	enum um_residency known;
 	int recent_first; /* ops have used the blocks in descending order */
+	int dead; /* no tensor lives in the blocks that the plan does not use */
 };
 
 static enum um_residency resides(void *user, uint64_t addr, uint64_t *last)
@@ -31,13 +32,13 @@ static enum um_residency resides(void *user, uint64_t addr, uint64_t *last)
 	return addr >= BASE + r->first * MIB2 && addr < BASE + r->end * MIB2 ? r->known : UM_NOT_RESIDENT;
 }
 
-static int never(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
+static int is_dead(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
-	(void)user;
-	(void)addr;
+	const struct residency *r = user;
+
 	(void)bytes;
 	(void)waits;
-	return 0;
+	return r->dead && addr >= BASE + PLANNED * MIB2;
 }
 
 static void make_plan(struct um_plan *plan)
@@ -59,6 +60,14 @@ struct result {
 	uint64_t blocks; /* prefetched */
 	uint64_t listed; /* evicted blocks that hints have prefetched */
 	uint64_t evicted; /* the first block that was evicted */
+	uint64_t dropped; /* blocks that are discarded as the plan begins */
+	uint64_t dropped_later; /* and as its next iteration begins */
+};
+
+/* What the plan is like. */
+struct plan_kind {
+	unsigned flags; /* of its second slot */
+	int driver_evicts;
 };
 
 /* Evicted blocks from number `first` on. */
@@ -75,10 +84,20 @@ static uint64_t count_evicted(const struct um_executor *ex, uint32_t outs, uint6
 	return n;
 }
 
-/* Begins the plan on a device of `capacity` blocks. Hints have prefetched the blocks from number `listed` on. */
-static struct result begin_listed(struct residency on_device, uint64_t capacity, uint64_t listed)
+static uint64_t count_dropped(const struct um_executor *ex)
 {
-	struct um_executor_host host = {.may_discard = never,
+	const struct um_lanes_evict *q = &ex->lanes.evict[UM_LANE_DROP];
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP); i++)
+		n += q->ring[i].bytes / MIB2;
+	return n;
+}
+
+/* Begins the plan on a device of `capacity` blocks. Hints have prefetched the blocks from number `listed` on. */
+static struct result begin_kind(struct residency on_device, uint64_t capacity, uint64_t listed, struct plan_kind kind)
+{
+	struct um_executor_host host = {.may_discard = is_dead,
 					.residency = resides,
 					.streams = &streams,
 					.user = &on_device,
@@ -93,15 +112,18 @@ static struct result begin_listed(struct residency on_device, uint64_t capacity,
 	uint32_t ins;
 
 	make_plan(&plan);
+	plan.sched.slots.at[1].flags |= kind.flags;
 	um_compiled_plan_init(&program);
 	um_cursor_init(&cursor);
 	if (um_null_open(&gpu, 1ull << 30, 0) || um_compiled_plan_build(&plan, capacity, &program) ||
 	    um_cursor_follow(&cursor, &plan.sched) || um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
+	program.driver_evicts = kind.driver_evicts;
 	if (listed < PLANNED + OTHERS)
 		um_executor_note_prefetch(ex, BASE + listed * MIB2, (PLANNED + OTHERS - listed) * MIB2);
 	um_executor_adopt(ex, &program, capacity, &used, 1, &cursor);
 	r.outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
+	r.dropped = count_dropped(ex);
 	r.listed = count_evicted(ex, r.outs, listed);
 	if (r.outs)
 		r.evicted = (ex->lanes.evict[UM_LANE_OUT].ring[0].addr - BASE) / MIB2;
@@ -114,12 +136,25 @@ static struct result begin_listed(struct residency on_device, uint64_t capacity,
 	r.last = ex->lanes.in_ring[ins - 1].wait;
 	for (uint32_t i = 0; i < ins; i++)
 		r.blocks += ex->lanes.in_ring[i].bytes / MIB2;
+	um_executor_begin(ex, &used, 1);
+	r.dropped_later = count_dropped(ex) - r.dropped;
 	um_executor_close(ex);
 	gpu->api->close(gpu);
 	um_cursor_fini(&cursor);
 	um_compiled_plan_fini(&program);
 	um_plan_fini(&plan);
 	return r;
+}
+
+static struct result begin_listed(struct residency on_device, uint64_t capacity, uint64_t listed)
+{
+	return begin_kind(on_device, capacity, listed, (struct plan_kind){0});
+}
+
+static struct result begin_dead(uint64_t capacity, struct plan_kind kind)
+{
+	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1}, capacity, PLANNED + OTHERS,
+			  kind);
 }
 
 static struct result begin(struct residency on_device, uint64_t capacity)
@@ -129,10 +164,10 @@ static struct result begin(struct residency on_device, uint64_t capacity)
 
 int main(void)
 {
-	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0},
-			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1},
-			       first = {0, OTHERS, UM_RESIDENT, 0}, part = {0, PLANNED - 2, UM_RESIDENT, 0},
-			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0};
+	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0},
+			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1, 0},
+			       first = {0, OTHERS, UM_RESIDENT, 0, 0}, part = {0, PLANNED - 2, UM_RESIDENT, 0, 0},
+			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0};
 	struct result r = begin(others, OTHERS);
 
 	is_u64(r.first, 1, "on a full device the first prefetch waits for one eviction");
@@ -157,5 +192,15 @@ int main(void)
 	r = begin_listed(any, OTHERS, PLANNED + OTHERS / 2);
 	is_u64(r.outs, PLANNED / UM_RUN_OUT, "as many blocks are evicted where hints have prefetched some of them");
 	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
+	r = begin_dead(OTHERS, (struct plan_kind){0});
+	is_u64(r.dropped, PLANNED, "as much dead memory is discarded as the plan needs");
+	is_u64(r.outs, 0, "no dead memory is copied");
+	is_u64(r.dropped_later, PLANNED, "dead memory stays in the next iteration, too, where it has room");
+	is_u64(begin_dead(OTHERS + PLANNED, (struct plan_kind){0}).dropped, 0,
+	       "dead memory stays where all memory fits on the device");
+	is_u64(begin_dead(OTHERS, (struct plan_kind){.flags = UM_SLOT_SUPPLIED}).dropped, OTHERS,
+	       "all dead memory leaves room to supplied tensors");
+	is_u64(begin_dead(OTHERS, (struct plan_kind){.driver_evicts = 1}).dropped, OTHERS,
+	       "all dead memory is discarded where the driver evicts");
 	return tap_done();
 }
