@@ -60,13 +60,14 @@ static void note_peak(struct um_compiled_plan *p, int64_t blocks, int64_t suppli
 
 /* The number of outs that each in waits for: the fewest that leave room for it and for all ins before it, with all
  * earlier drops complete. Blocks that are assumed resident have room already. Outs of the previous iteration, if there
- * is one, may be in flight if there is room without them (numbers <= 0). */
-static void set_room(const struct um_compiled_plan_walk *b, const struct freed *now, const struct freed *before)
+ * is one, may be in flight if there is room without them (numbers <= 0). 0 or -ENOMEM. */
+static int set_room(const struct um_compiled_plan_walk *b, const struct freed *now, const struct freed *before)
 {
 	struct um_compiled_iteration *p = b->to;
 	int64_t in = 0, dropped = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
 	int64_t m = before ? 1 - (int64_t)before->n : 0; /* at most all outs of the previous iteration pending */
 	int64_t seen = 0; /* outs issued no later than this in */
+	int64_t blocks;
 	size_t next = 0, drops = 0, faults = 0, ins = 0;
 	struct freed_by freed;
 
@@ -89,9 +90,12 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 		freed = freed_by(now, before, m);
 		if (a->room < m)
 			a->room = (int32_t)m;
-		note_peak(b->out, in - room - dropped - freed.all + (int64_t)b->capacity,
-			  freed_by(now, before, seen).supplied - freed.supplied);
+		blocks = in - room - dropped - freed.all + (int64_t)b->capacity;
+		note_peak(b->out, blocks, freed_by(now, before, seen).supplied - freed.supplied);
+		if (p == b->out->iterations && um_vec_push(&b->out->occupied, (uint64_t)blocks))
+			return -ENOMEM;
 	}
+	return 0;
 }
 
 /* Do both iterations free the same? */
@@ -112,9 +116,9 @@ static int add_room(struct um_compiled_plan_walk *b)
 		goto out;
 	if (b->to == &p->iterations[UM_COMPILED_PLAN_STEADY]) {
 		p->settled = frees_alike(&now, &before);
-		set_room(b, &now, &now);
+		err = set_room(b, &now, &now);
 	} else {
-		set_room(b, &now, b->to == p->iterations ? NULL : &before);
+		err = set_room(b, &now, b->to == p->iterations ? NULL : &before);
 	}
 out:
 	um_vec_fini(&now);

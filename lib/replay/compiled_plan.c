@@ -36,6 +36,7 @@ void um_compiled_plan_fini(struct um_compiled_plan *p)
 	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY; i++)
 		um_compiled_iteration_fini(&p->iterations[i]);
 	um_vec_fini(&p->stays);
+	um_vec_fini(&p->occupied);
 	um_vec_fini(&p->blocks);
 	um_vec_fini(&p->read_mostly);
 	um_vec_fini(&p->host_resident);

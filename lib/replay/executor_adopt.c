@@ -2,45 +2,12 @@
  *
  * executor_adopt.c - begins a compiled plan and its iterations: evicts what the plan does not use, advises
  */
-#include "replay/executor_state.h"
-
-#include "base/bisect.h"
+#include "replay/executor_kept.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define CLEARED_ITERATIONS 2 /* misplaced tensors may be carried over from the first iteration, and die in the second */
-
-struct um_kept {
-	uint64_t *at;
-	size_t n, cap;
-};
-
-/* Of addresses, or of structs that begin with one. */
-static int cmp_addr(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Ascending, each one once. */
-static void sort(struct um_kept *k)
-{
-	size_t n = 0;
-
-	if (k->n)
-		qsort(k->at, k->n, sizeof *k->at, cmp_addr);
-	for (size_t i = 0; i < k->n; i++)
-		if (!n || k->at[n - 1] != k->at[i])
-			k->at[n++] = k->at[i];
-	k->n = n;
-}
-
-static int has_address(const uint64_t *sorted, size_t n, uint64_t addr)
-{
-	return um_bisect_find(sorted, n, addr) < n;
-}
 
 /* A resident block that stays as a plan begins. */
 struct um_stayed {
@@ -116,27 +83,6 @@ static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_act
 	c->failed |= um_vec_push(&c->out, ((struct um_cleared){addr, addr + bytes, c->evicted})) != 0;
 }
 
-/* Where the host knows of a block that was read mostly, and the plan does not advise it, its copy was dropped.
- * `*last`: number of the latest op that used it; 0: not known. */
-static enum um_residency residency_and_use(const struct um_executor *ex, uint64_t addr, uint64_t *last)
-{
-	enum um_residency r = UM_RESIDENCY_UNKNOWN;
-
-	*last = 0;
-	if (ex->host.residency)
-		r = ex->host.residency(ex->host.user, addr, last);
-	if (r == UM_RESIDENCY_UNKNOWN && um_block_lru_find(&ex->supplied.blocks, addr))
-		return UM_RESIDENT;
-	return r == UM_RESIDENT && um_advice_state_ended(&ex->read_mostly, addr) ? UM_NOT_RESIDENT : r;
-}
-
-static enum um_residency residency(const struct um_executor *ex, uint64_t addr)
-{
-	uint64_t last;
-
-	return residency_and_use(ex, addr, &last);
-}
-
 /* Without better knowledge: have hints made it resident? */
 static int is_probable(struct um_executor *ex, uint64_t addr, enum um_residency resides)
 {
@@ -153,7 +99,25 @@ static int compare_leaving(const void *a, const void *b)
 		return x->probable ? -1 : 1;
 	if (x->last != y->last)
 		return x->last > y->last ? -1 : 1;
-	return cmp_addr(&x->addr, &y->addr);
+	return um_kept_compare(&x->addr, &y->addr);
+}
+
+/* Blocks of dead memory beyond those that make room at once while as many with content are copied to the host. */
+static uint64_t count_spare(struct um_executor *ex, const struct um_executor_range *used, size_t n_used,
+			    const struct um_kept *kept)
+{
+	uint64_t live = 0, dead = 0, last;
+
+	for (size_t i = 0; i < n_used; i++)
+		for (uint64_t a = used[i].addr; a < used[i].addr + used[i].bytes; a += UM_BLOCK_BYTES) {
+			if (!um_executor_residency(ex, a, &last) || um_kept_has(kept->at, kept->n, a))
+				continue;
+			if (um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT))
+				dead++;
+			else
+				live++;
+		}
+	return dead > live ? dead - live : 0;
 }
 
 /* Which blocks that the plan need not have at once stay in `room`. 0 or -ENOMEM. */
@@ -166,9 +130,9 @@ static int find_others(struct um_executor *ex, const struct um_executor_range *u
 
 	for (size_t i = 0; i < n_used; i++)
 		for (b.addr = used[i].addr; b.addr < used[i].addr + used[i].bytes && !err; b.addr += UM_BLOCK_BYTES) {
-			enum um_residency resides = residency_and_use(ex, b.addr, &b.last);
+			enum um_residency resides = um_executor_residency(ex, b.addr, &b.last);
 
-			if (!resides || has_address(c->keep, c->n_keep, b.addr) ||
+			if (!resides || um_kept_has(c->keep, c->n_keep, b.addr) ||
 			    um_executor_may_discard(ex, b.addr, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT))
 				continue;
 			b.probable = is_probable(ex, b.addr, resides);
@@ -180,7 +144,7 @@ static int find_others(struct um_executor *ex, const struct um_executor_range *u
 	}
 	for (size_t i = 0; i < all.n && !err; i++)
 		err = um_vec_push(&c->others, all.at[i].addr);
-	sort(&c->others);
+	um_kept_sort(&c->others);
 	um_vec_fini(&all);
 	return err;
 }
@@ -195,18 +159,18 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 		int dead = um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
 		uint64_t last;
-		enum um_residency resides = residency_and_use(ex, a, &last);
-		int stays = !resides || has_address(c->keep, c->n_keep, a);
+		enum um_residency resides = um_executor_residency(ex, a, &last);
+		int stays = !resides || um_kept_has(c->keep, c->n_keep, a);
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
 		c->resident += resides != UM_NOT_RESIDENT;
 		if (!stays && !dead) {
-			stays = c->all || has_address(c->others.at, c->others.n, a);
+			stays = c->all || um_kept_has(c->others.at, c->others.n, a);
 		} else if (!stays && c->dead) {
 			stays = 1;
 			c->dead--;
 		}
-		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !has_address(c->used, c->n_used, a);
+		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !um_kept_has(c->used, c->n_used, a);
 		if (stays && resides == UM_RESIDENT)
 			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, last, 0})) != 0;
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
@@ -234,7 +198,7 @@ static uint32_t find_cleared(const struct um_clearing *c, uint64_t addr)
 
 static struct um_stayed *find_stayed(const struct um_clearing *c, uint64_t addr)
 {
-	return c->stayed.n ? bsearch(&addr, c->stayed.at, c->stayed.n, sizeof *c->stayed.at, cmp_addr) : NULL;
+	return c->stayed.n ? bsearch(&addr, c->stayed.at, c->stayed.n, sizeof *c->stayed.at, um_kept_compare) : NULL;
 }
 
 /* Are all blocks of the range still resident? */
@@ -259,14 +223,6 @@ static void note_evicted(const struct um_clearing *c, struct um_executor_range r
 	}
 }
 
-/* Where the blocks of an action are now, or will be as planned if its tensor is not born yet. */
-static struct um_executor_range locate_born(const struct um_action *a, const struct um_cursor *c)
-{
-	struct um_executor_range r = um_executor_locate(a, c);
-
-	return r.bytes ? r : (struct um_executor_range){a->addr, a->bytes};
-}
-
 /* Which ins of the first iteration prefetch what is resident; and what those wait for that wait for no eviction of the
  * plan's own: the fewest evictions before the plan that leave room for the blocks which are not on the device, so that
  * both directions of the link are used at once. `base`: the number of evictions before those. */
@@ -276,13 +232,15 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 	const struct um_action *a = ex->iteration->actions.at, *end = a + ex->iteration->actions.n;
 	uint64_t blocks = c->resident - c->dropped;
 	uint32_t k = 0, own;
+	uint64_t last;
 	int stayed;
 
 	for (; a < end && !c->failed; a++) {
-		struct um_executor_range r = locate_born(a, cursor);
+		struct um_executor_range r = um_executor_locate_born(a, cursor);
 
 		for (uint64_t off = 0; a->kind == UM_ACTION_PREFETCH && off < r.bytes; off += UM_BLOCK_BYTES) {
-			blocks += !(has_address(c->keep, c->n_keep, r.addr + off) && residency(ex, r.addr + off));
+			blocks += !(um_kept_has(c->keep, c->n_keep, r.addr + off) &&
+				    um_executor_residency(ex, r.addr + off, &last));
 			own = find_cleared(c, r.addr + off);
 			k = own > k ? own : k;
 		}
@@ -296,48 +254,12 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 	}
 }
 
-static int add_kept(struct um_kept *kept, struct um_executor_range r)
-{
-	for (; r.bytes; r.addr += UM_BLOCK_BYTES, r.bytes -= UM_BLOCK_BYTES)
-		if (um_vec_push(kept, r.addr))
-			return -ENOMEM;
-	return 0;
-}
-
-/* Blocks that may stay for the first iteration, ascending: those that it needs at once, and others that may stay. */
-static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *kept)
-{
-	const struct um_action *a = p->iterations[0].actions.at, *end = a + p->iterations[0].actions.n;
-	int err = 0;
-
-	for (; a < end && a->at == 0 && !err; a++)
-		if (a->kind == UM_ACTION_PREFETCH && a->room <= 0)
-			err = add_kept(kept, um_executor_locate(a, c));
-	for (size_t i = 0; i < p->stays.n && !err; i++)
-		err = add_kept(kept, um_executor_locate(&p->stays.at[i], c));
-	sort(kept);
-	return err;
-}
-
-/* All blocks that the first iteration prefetches, ascending. */
-static int find_prefetched(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *all)
-{
-	const struct um_action *a = p->iterations[0].actions.at, *end = a + p->iterations[0].actions.n;
-	int err = 0;
-
-	for (; a < end && !err; a++)
-		if (a->kind == UM_ACTION_PREFETCH)
-			err = add_kept(all, locate_born(a, c));
-	sort(all);
-	return err;
-}
-
 /* Least recent use first. */
 static int compare_use(const void *a, const void *b)
 {
 	const struct um_stayed *x = a, *y = b;
 
-	return x->last != y->last ? (x->last > y->last ? 1 : -1) : cmp_addr(&x->addr, &y->addr);
+	return x->last != y->last ? (x->last > y->last ? 1 : -1) : um_kept_compare(&x->addr, &y->addr);
 }
 
 /* The room beside the plan is for supplied tensors. Some of it may be taken, by other blocks or by theirs. */
@@ -351,7 +273,7 @@ static void open_room(struct um_executor *ex, const struct um_clearing *c, uint6
 		return;
 	qsort(c->stayed.at, c->stayed.n, sizeof *c->stayed.at, compare_use);
 	for (size_t i = 0; i < c->stayed.n; i++)
-		if (!has_address(c->used, c->n_used, c->stayed.at[i].addr))
+		if (!um_kept_has(c->used, c->n_used, c->stayed.at[i].addr))
 			um_executor_stays_unused(ex, c->stayed.at[i].addr);
 }
 
@@ -419,7 +341,7 @@ static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, 
 		}
 	}
 	if (runs.n)
-		qsort(runs.at, runs.n, sizeof *runs.at, cmp_addr);
+		qsort(runs.at, runs.n, sizeof *runs.at, um_kept_compare);
 	if (!err && um_advice_state_differs(&ex->read_mostly, runs.at, runs.n))
 		um_executor_await_ops(ex, um_executor_streams(ex)); /* they may read what ends, and write what begins */
 	if (!err)
@@ -475,6 +397,21 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	um_lanes_update_drops(&ex->lanes);
 }
 
+/* Blocks in use, and those that the plan's births will be in. */
+static uint64_t count_all(const struct um_executor_range *used, size_t n_used, const struct um_kept *prefetched)
+{
+	uint64_t n = prefetched->n;
+
+	for (size_t i = 0; i < n_used; i++) {
+		size_t from = 0, to = 0;
+
+		UM_BISECT(from, prefetched->n, k, prefetched->at[k] < used[i].addr)
+		UM_BISECT(to, prefetched->n, k, prefetched->at[k] < used[i].addr + used[i].bytes)
+		n += used[i].bytes / UM_BLOCK_BYTES - (to - from);
+	}
+	return n;
+}
+
 /* Dead memory that the plan does not need may stay beside it and what else stays: a discard costs time, too. With
  * supplied tensors, and where the driver evicts, it would be copied to the host. */
 static uint64_t room_for_dead(const struct um_clearing *c, const struct um_compiled_plan *p,
@@ -492,13 +429,13 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 {
 	struct um_clearing c = {.keep = p->blocks.at, .n_keep = p->blocks.n};
 	struct um_kept kept = {0}, prefetched = {0};
-	uint64_t in_use = 0, peak;
+	uint64_t peak;
 	uint32_t base;
 	int err;
 
 	if (um_executor_too_many_streams(ex))
 		return -EAGAIN;
-	err = find_kept(p, cursor, &kept) || find_prefetched(p, cursor, &prefetched) ? -ENOMEM : 0;
+	err = um_kept_find(p, cursor, &kept) || um_kept_find_prefetched(p, cursor, &prefetched) ? -ENOMEM : 0;
 	if (!err && ex->program)
 		um_executor_leave(ex);
 	if (!err)
@@ -516,18 +453,20 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	um_lanes_begin_source(&ex->lanes, UM_HINT_SCHEDULED);
 	ex->inside = is_inside(ex, p);
 	find_targets(ex, cursor->sched);
-	for (size_t i = 0; i < n_used; i++)
-		in_use += used[i].bytes / UM_BLOCK_BYTES;
 	c.used = prefetched.at;
 	c.n_used = prefetched.n;
-	c.all = in_use <= capacity_blocks;
+	c.all = count_all(used, n_used, &prefetched) <= capacity_blocks;
 	if (!c.all) {
 		int all = prefetched.n <= capacity_blocks;
+
+		if (!all && !p->driver_evicts)
+			c.failed = um_kept_add_in_turn(ex, p, capacity_blocks, count_spare(ex, used, n_used, &kept),
+						       cursor, &kept) != 0;
 
 		peak = all && prefetched.n > p->peak ? prefetched.n : p->peak;
 		c.keep = all ? prefetched.at : kept.at;
 		c.n_keep = all ? prefetched.n : kept.n;
-		c.failed = find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c) != 0;
+		c.failed |= find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c) != 0;
 	}
 	ex->dead = c.dead = room_for_dead(&c, p, cursor->sched, capacity_blocks);
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);

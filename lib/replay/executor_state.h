@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * executor_state.h - the executor, for the files that it consists of: executor_adopt.c begins plans, executor_issue.c
- * carries them out, executor_replace.c moves tensors that take others' slots, executor_direct.c the requests of the
- * horizon, executor_wait.c the waits of ops, executor_advice.c the advice on memory, executor_supplied.c the room for
- * supplied tensors; executor_counts.c has its counters
+ * executor_state.h - the executor, for the files that it consists of: executor_adopt.c begins plans, executor_kept.c
+ * finds what stays then, executor_issue.c carries them out, executor_replace.c moves tensors that take others' slots,
+ * executor_direct.c has the requests of the horizon, executor_wait.c the waits of ops, executor_advice.c the advice on
+ * memory, executor_supplied.c the room for supplied tensors, executor_counts.c its counters
  */
 #ifndef UM_REPLAY_EXECUTOR_STATE_H
 #define UM_REPLAY_EXECUTOR_STATE_H

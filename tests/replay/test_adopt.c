@@ -68,6 +68,7 @@ struct result {
 struct plan_kind {
 	unsigned flags; /* of its second slot */
 	int driver_evicts;
+	uint64_t beyond; /* so many of its blocks are not in memory that is in use, the first ones */
 };
 
 /* Evicted blocks from number `first` on. */
@@ -111,6 +112,8 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 	struct result r = {0};
 	uint32_t ins;
 
+	used.addr += kind.beyond * MIB2;
+	used.bytes -= kind.beyond * MIB2;
 	make_plan(&plan);
 	plan.sched.slots.at[1].flags |= kind.flags;
 	um_compiled_plan_init(&program);
@@ -192,6 +195,8 @@ int main(void)
 	r = begin_listed(any, OTHERS, PLANNED + OTHERS / 2);
 	is_u64(r.outs, PLANNED / UM_RUN_OUT, "as many blocks are evicted where hints have prefetched some of them");
 	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
+	is_u64(begin_kind(others, OTHERS, PLANNED + OTHERS, (struct plan_kind){.beyond = PLANNED}).outs,
+	       PLANNED / UM_RUN_OUT, "blocks make room for a plan whose places no tensor has used yet");
 	r = begin_dead(OTHERS, (struct plan_kind){0});
 	is_u64(r.dropped, PLANNED, "as much dead memory is discarded as the plan needs");
 	is_u64(r.outs, 0, "no dead memory is copied");

@@ -75,6 +75,16 @@ is "$(faults 0 39 10 8 40 60 10 0.5 36)" 0 \
 is "$(faults 0 39 5 8 40 60 6 0.125 20)" 0 \
 	'a plan of five iterations does not place its tensors where gradients of its own still are'
 
+# Time of the third iteration, in which a plan begins, in per cent of that of the fifth one.
+begin() { # NETWORKS
+	networks "$@" >"$tmp/t.umtrace"
+	"$UMADVISE" simulate "$tmp/t.umtrace" --profile h100 --oversubscribe 1.5 --iterations 5 --per-iteration \
+		--strategy lookahead -f csv 2>/dev/null |
+		awk -F, 'NR > 1 { ns[$6] = $7 } END { printf "%d", 100 * ns[2] / ns[4] }'
+}
+ok 'dead memory stays for the first iteration of a plan that uses it' test "$(begin 10 16 2 80 4 4 30)" -le 125
+ok 'dead memory makes room as a plan begins while tensors are evicted' test "$(begin 6 8 20 40 4 8 30)" -le 205
+
 command -v python3 >/dev/null || { skip 1 "no python3"; tap_done; }
 data=$top_srcdir/tests/data
 python3 "$top_srcdir/bench/mixed.py" often "$data"/{alexnet_b200,vgg16,gpt2_small}.umtrace.gz --iterations 23 \
