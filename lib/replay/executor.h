@@ -57,6 +57,8 @@ struct um_executor_host {
 	/* What is known of a block as a plan is adopted. `*last`, if known: number of the latest op that used it. NULL:
 	 * nothing. */
 	enum um_residency (*residency)(void *user, uint64_t addr, uint64_t *last);
+	/* Most bytes of the program's tensors alive at once so far. NULL: not known. */
+	uint64_t (*live_peak)(void *user);
 	/* Shrinks a range to the part known to be the program's managed memory: a block at the end of an allocation
 	 * exists in part, and CUDA refuses a hint beyond it. If the range is inside an allocation that exists as a
 	 * whole and stays, that is stored in `*whole`. NULL: no clipping. */

@@ -412,15 +412,19 @@ static uint64_t count_all(const struct um_executor_range *used, size_t n_used, c
 	return n;
 }
 
-/* Dead memory that the plan does not need may stay beside it and what else stays: a discard costs time, too. With
- * supplied tensors, and where the driver evicts, it would be copied to the host. */
-static uint64_t room_for_dead(const struct um_clearing *c, const struct um_compiled_plan *p,
-			      const struct um_schedule *s, uint64_t capacity)
+/* Dead memory that the plan does not need may stay beside it and what else stays: a discard costs time, too. But no
+ * more memory is taken than the program's tensors needed at once. With supplied tensors, and where the driver evicts,
+ * dead memory would be copied to the host. */
+static uint64_t room_for_dead(const struct um_executor *ex, const struct um_clearing *c, const struct um_schedule *s,
+			      uint64_t capacity)
 {
+	const struct um_compiled_plan *p = ex->program;
 	uint64_t taken = p->for_cpu + c->others.n + (c->n_used > p->peak ? c->n_used : p->peak);
+	uint64_t live = ex->host.live_peak ? ex->host.live_peak(ex->host.user) / UM_BLOCK_BYTES : capacity;
 
 	if (p->driver_evicts || um_executor_count_supplied(s))
 		return 0;
+	capacity = live < capacity ? live : capacity;
 	return capacity > taken ? capacity - taken : 0;
 }
 
@@ -468,7 +472,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		c.n_keep = all ? prefetched.n : kept.n;
 		c.failed |= find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c) != 0;
 	}
-	ex->dead = c.dead = room_for_dead(&c, p, cursor->sched, capacity_blocks);
+	ex->dead = c.dead = room_for_dead(ex, &c, cursor->sched, capacity_blocks);
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	for (size_t i = 0; i < n_used; i++)
 		evict_unplanned(ex, &used[i], &c);

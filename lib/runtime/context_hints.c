@@ -54,6 +54,13 @@ static enum um_residency residency(void *user, uint64_t addr, uint64_t *last)
 	return adv->op.beside_plan ? UM_RESIDENCY_UNKNOWN : um_horizon_residency(&adv->horizon, addr, last);
 }
 
+static uint64_t live_peak(void *user)
+{
+	const struct umadv *adv = user;
+
+	return adv->tensors.bytes_live_peak;
+}
+
 void um_context_warn_host(struct umadv *adv)
 {
 	um_notices_warn(
@@ -229,6 +236,7 @@ int um_context_open_hints(struct umadv *adv)
 {
 	struct um_executor_host host = {.may_discard = may_discard,
 					.residency = residency,
+					.live_peak = live_peak,
 					.users = users,
 					.clip = clip,
 					.allocation = allocation,

@@ -21,6 +21,7 @@ struct residency {
 	enum um_residency known;
 	int recent_first; /* ops have used the blocks in descending order */
 	int dead; /* no tensor lives in the blocks that the plan does not use */
+	uint64_t live; /* blocks of tensors alive at once; 0: any number */
 };
 
 static enum um_residency resides(void *user, uint64_t addr, uint64_t *last)
@@ -64,6 +65,13 @@ struct result {
 	uint64_t dropped_later; /* and as its next iteration begins */
 };
 
+static uint64_t live_peak(void *user)
+{
+	const struct residency *r = user;
+
+	return r->live ? r->live * MIB2 : UINT64_MAX;
+}
+
 /* What the plan is like. */
 struct plan_kind {
 	unsigned flags; /* of its second slot */
@@ -100,6 +108,7 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 {
 	struct um_executor_host host = {.may_discard = is_dead,
 					.residency = resides,
+					.live_peak = live_peak,
 					.streams = &streams,
 					.user = &on_device,
 					.budget_blocks = capacity};
@@ -156,8 +165,8 @@ static struct result begin_listed(struct residency on_device, uint64_t capacity,
 
 static struct result begin_dead(uint64_t capacity, struct plan_kind kind)
 {
-	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1}, capacity, PLANNED + OTHERS,
-			  kind);
+	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1, 0}, capacity,
+			  PLANNED + OTHERS, kind);
 }
 
 static struct result begin(struct residency on_device, uint64_t capacity)
@@ -167,10 +176,10 @@ static struct result begin(struct residency on_device, uint64_t capacity)
 
 int main(void)
 {
-	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0},
-			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1, 0},
-			       first = {0, OTHERS, UM_RESIDENT, 0, 0}, part = {0, PLANNED - 2, UM_RESIDENT, 0, 0},
-			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0};
+	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0, 0},
+			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1, 0, 0},
+			       first = {0, OTHERS, UM_RESIDENT, 0, 0, 0}, part = {0, PLANNED - 2, UM_RESIDENT, 0, 0, 0},
+			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, 0};
 	struct result r = begin(others, OTHERS);
 
 	is_u64(r.first, 1, "on a full device the first prefetch waits for one eviction");
@@ -203,6 +212,10 @@ int main(void)
 	is_u64(r.dropped_later, PLANNED, "dead memory stays in the next iteration, too, where it has room");
 	is_u64(begin_dead(OTHERS + PLANNED, (struct plan_kind){0}).dropped, 0,
 	       "dead memory stays where all memory fits on the device");
+	is_u64(begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1, OTHERS}, 2 * OTHERS,
+			  PLANNED + OTHERS, (struct plan_kind){0})
+		       .dropped,
+	       PLANNED, "no more memory is taken than tensors needed at once");
 	is_u64(begin_dead(OTHERS, (struct plan_kind){.flags = UM_SLOT_SUPPLIED}).dropped, OTHERS,
 	       "all dead memory leaves room to supplied tensors");
 	is_u64(begin_dead(OTHERS, (struct plan_kind){.driver_evicts = 1}).dropped, OTHERS,
