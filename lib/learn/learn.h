@@ -4,7 +4,7 @@
  *
  * in    finished iterations, one after the other
  * out   the schedule that the next iteration is expected to follow
- * owns  facts of the previous iteration
+ * owns  facts of the previous iteration; what two like ones in a row have shown, for eight kinds of them
  *
  * Slots: a tensor is identified by its first appearance: born in this iteration (birth order), born in the previous one
  * (birth order there), or older. A tensor born in one iteration and freed in the next is one slot (birth >= 0, death <=

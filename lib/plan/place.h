@@ -10,7 +10,8 @@
  * iteration's end (rotating slots: double buffers, batches that overlap) have whole blocks of their own in all
  * iterations: their tensors are at one of these places in one iteration and at another one in the next. They also avoid
  * the addresses (bound_addr) that tensors of slots placed anew keep until they are freed; the other slots do where such
- * a tensor stays for more than a 40th of the schedule.
+ * a tensor stays for more than a 40th of the schedule. If what the ops use fits in the budget where it is, no slot but
+ * rotating ones gets another place than its latest tensor had (last_addr).
  */
 #ifndef UM_PLAN_PLACE_H
 #define UM_PLAN_PLACE_H
