@@ -351,7 +351,7 @@ static int count_touched(const struct placing *p, uint64_t *blocks)
 static int keep_places(struct placing *p, const struct request *request, size_t n)
 {
 	struct um_place_item *item = make_items(p, request, n);
-	uint64_t all, blocks = 0, bytes;
+	uint64_t all = 0, blocks = 0, bytes;
 	int err = item ? 0 : -ENOMEM, kept = 1;
 
 	for (size_t i = 0; i < n && kept && !err; i++) {
