@@ -91,9 +91,9 @@ struct um_compiled_plan {
 	struct um_compiled_iteration iterations[UM_COMPILED_PLAN_STEADY + 1]; /* the first, the second, all others */
 	uint32_t n_ops;
 	UM_VEC(struct um_action) stays; /* blocks that may stay until the first iteration evicts them */
-	UM_VEC(uint64_t)
-	occupied; /* by prefetch of the first iteration: most blocks on the device when it is
-				      complete, none of the evictions being that it does not wait for */
+	/* By prefetch of the first iteration: number of blocks on the device once it is complete, with all evictions in
+	 * progress that it does not wait for. */
+	UM_VEC(uint64_t) occupied;
 	int settled; /* the second iteration's outs equal those of all later ones */
 	UM_VEC(uint64_t) blocks; /* addresses of all blocks under slots, ascending */
 	UM_VEC(struct um_compiled_plan_run) read_mostly; /* runs to be advised read-mostly, ascending */

@@ -36,7 +36,7 @@ struct um_clearing {
 	size_t n_used;
 	struct um_kept others; /* further blocks that stay, ascending */
 	int all; /* all blocks with content stay */
-	uint64_t dead; /* so many blocks of dead memory stay */
+	uint64_t dead_room; /* number of further dead blocks that may stay */
 	unsigned marked; /* streams with a mark after all ops so far */
 	uint64_t resident; /* blocks that may be on the device */
 	uint64_t unsure; /* those of them that the plan does not use, and stay */
@@ -102,7 +102,8 @@ static int compare_leaving(const void *a, const void *b)
 	return um_kept_compare(&x->addr, &y->addr);
 }
 
-/* Blocks of dead memory beyond those that make room at once while as many with content are copied to the host. */
+/* Number of dead blocks that may stay. The others are discarded: one makes room at once for each block that has to be
+ * copied to the host. */
 static uint64_t count_spare(struct um_executor *ex, const struct um_executor_range *used, size_t n_used,
 			    const struct um_kept *kept)
 {
@@ -166,9 +167,9 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 		c->resident += resides != UM_NOT_RESIDENT;
 		if (!stays && !dead) {
 			stays = c->all || um_kept_has(c->others.at, c->others.n, a);
-		} else if (!stays && c->dead) {
+		} else if (!stays && c->dead_room) {
 			stays = 1;
-			c->dead--;
+			c->dead_room--;
 		}
 		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !um_kept_has(c->used, c->n_used, a);
 		if (stays && resides == UM_RESIDENT)
@@ -397,7 +398,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	um_lanes_update_drops(&ex->lanes);
 }
 
-/* Blocks in use, and those that the plan's births will be in. */
+/* Number of blocks in use, and of those in which the plan will place births. */
 static uint64_t count_all(const struct um_executor_range *used, size_t n_used, const struct um_kept *prefetched)
 {
 	uint64_t n = prefetched->n;
@@ -450,7 +451,6 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		return err;
 	}
 	ex->turn = 0;
-	ex->dead = 0;
 	um_vec_clear(&ex->early);
 	ex->program = p;
 	ex->iteration = &p->iterations[0];
@@ -466,13 +466,12 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		if (!all && !p->driver_evicts)
 			c.failed = um_kept_add_in_turn(ex, p, capacity_blocks, count_spare(ex, used, n_used, &kept),
 						       cursor, &kept) != 0;
-
 		peak = all && prefetched.n > p->peak ? prefetched.n : p->peak;
 		c.keep = all ? prefetched.at : kept.at;
 		c.n_keep = all ? prefetched.n : kept.n;
 		c.failed |= find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c) != 0;
 	}
-	ex->dead = c.dead = room_for_dead(ex, &c, cursor->sched, capacity_blocks);
+	ex->dead_room = c.dead_room = room_for_dead(ex, &c, cursor->sched, capacity_blocks);
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	for (size_t i = 0; i < n_used; i++)
 		evict_unplanned(ex, &used[i], &c);
@@ -494,7 +493,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 {
 	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
-	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .all = 1, .dead = ex->dead};
+	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .all = 1, .dead_room = ex->dead_room};
 	uint64_t addr;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);

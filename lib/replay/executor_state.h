@@ -44,7 +44,7 @@ struct um_executor {
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
 	int checks_all; /* no action of this iteration is taken as planned: see put_checked() */
 	int checks_some; /* some are not */
-	uint64_t dead; /* so many blocks of dead memory that the plan does not need may stay */
+	uint64_t dead_room; /* number of dead blocks outside the plan that may stay */
 	uint64_t turn; /* number of iterations since the plan was adopted */
 	int can_refresh; /* all blocks to refresh are at their planned places */
 	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */

@@ -76,7 +76,7 @@ static uint64_t live_peak(void *user)
 struct plan_kind {
 	unsigned flags; /* of its second slot */
 	int driver_evicts;
-	uint64_t beyond; /* so many of its blocks are not in memory that is in use, the first ones */
+	uint64_t unused; /* number of its first blocks that are outside the memory in use */
 };
 
 /* Evicted blocks from number `first` on. */
@@ -121,8 +121,8 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 	struct result r = {0};
 	uint32_t ins;
 
-	used.addr += kind.beyond * MIB2;
-	used.bytes -= kind.beyond * MIB2;
+	used.addr += kind.unused * MIB2;
+	used.bytes -= kind.unused * MIB2;
 	make_plan(&plan);
 	plan.sched.slots.at[1].flags |= kind.flags;
 	um_compiled_plan_init(&program);
@@ -204,7 +204,7 @@ int main(void)
 	r = begin_listed(any, OTHERS, PLANNED + OTHERS / 2);
 	is_u64(r.outs, PLANNED / UM_RUN_OUT, "as many blocks are evicted where hints have prefetched some of them");
 	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
-	is_u64(begin_kind(others, OTHERS, PLANNED + OTHERS, (struct plan_kind){.beyond = PLANNED}).outs,
+	is_u64(begin_kind(others, OTHERS, PLANNED + OTHERS, (struct plan_kind){.unused = PLANNED}).outs,
 	       PLANNED / UM_RUN_OUT, "blocks make room for a plan whose places no tensor has used yet");
 	r = begin_dead(OTHERS, (struct plan_kind){0});
 	is_u64(r.dropped, PLANNED, "as much dead memory is discarded as the plan needs");

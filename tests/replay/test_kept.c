@@ -15,7 +15,7 @@
 struct residency {
 	uint64_t first, end;
 	enum um_residency known;
-	uint64_t dead; /* so many of the plan's blocks, the first ones, have no content */
+	uint64_t dead; /* number of the plan's first blocks that have no content */
 };
 
 static enum um_residency resides(void *user, uint64_t addr, uint64_t *last)
