@@ -216,10 +216,12 @@ static int list_deaths(struct um_compiled_plan_walk *b)
 
 		if (is_last_step(b, i))
 			death = (int32_t)leaves_at(b, i);
-		if (death < 0)
+		if (death < 0 || (b->successor[i] != UM_NO_SLOT && (size_t)death == s->ops.n))
 			continue;
-		if ((size_t)death == s->ops.n)
-			death = 0; /* a free after the last op takes effect when the next iteration begins */
+		/* A free after the last op takes effect when the next iteration begins. A rotating slot then has
+		 * another tensor. */
+		if ((size_t)death == s->ops.n && !b->moves[i])
+			death = 0;
 		b->pos_next[i] = b->pos_head[death];
 		b->pos_head[death] = i;
 	}

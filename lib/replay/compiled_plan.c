@@ -426,13 +426,14 @@ static void forget_twins(struct um_compiled_plan_walk *b)
 }
 
 /* Dead memory of three places or more leaves before the next iteration, which does not know in which of them it lies.
- * Of two it is the place of what is born next. */
+ * Of two, or if it is freed after the last op, it is the place of what is born next. */
 static void drop_rotating(struct um_compiled_plan_walk *b)
 {
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[k];
 
-		if (bl->dead_at && bl->dead_slot != UM_NO_SLOT && b->moves[bl->dead_slot] > 2)
+		if (bl->dead_at && bl->dead_slot != UM_NO_SLOT && b->moves[bl->dead_slot] > 2 &&
+		    bl->since < b->plan->sched.ops.n)
 			block_out(b, bl, bl->since, bl->dead_slot);
 	}
 }
@@ -455,10 +456,12 @@ static void walk(struct um_compiled_plan_walk *b)
 	um_compiled_plan_note_begin(b);
 	prefetch_ahead(b);
 	forget_twins(b);
-	for (uint32_t op = 0; op < n_ops; op++) {
+	for (uint32_t op = 0; op <= n_ops; op++) {
 		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
 			if (s < b->n_slots ? b->ops_before || b->twin[s] == UM_NONE : !b->ops_before)
 				die(b, s, op);
+		if (op == n_ops)
+			break;
 		for (; born < plan->sched.births.n; born++) {
 			uint32_t s = plan->sched.births.at[born];
 

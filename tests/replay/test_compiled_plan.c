@@ -320,6 +320,28 @@ static void passed_on(void)
 	um_plan_fini(&plan);
 }
 
+/* A tensor is freed after the last op; its successor, which is alive then, has its slot in the next iteration. */
+static void freed_last(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2, 0, 3);
+	make_slot(&plan, BASE + MIB2, MIB2, -1, 3);
+	make_slot(&plan, BASE + 2 * MIB2, MIB2, 0, 1);
+	make_slot(&plan, BASE + 3 * MIB2, MIB2, 1, 2);
+	plan.sched.slots.at[1].carry = 0;
+	make_op(&plan, "make", SLOTS(0, 2), UM_WRITE);
+	make_op(&plan, "work", SLOTS(3), UM_WRITE);
+	make_op(&plan, "read", SLOTS(1), UM_READ);
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "freed last: the plan compiles");
+	is_u64(STEADY.n_in, 2, "freed last: what the last op will read stays, so only two births are prefetched");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* A dead block goes as soon as it is dead, though room is wanted only later, and rather than that a copy is waited for
  * which has just begun. */
 static void early_plan(struct um_plan *plan)
@@ -612,6 +634,7 @@ int main(void)
 	cold(2);
 	elsewhere();
 	passed_on();
+	freed_last();
 	turns();
 	shared();
 	born_early();
