@@ -18,6 +18,11 @@ struct freed {
 	size_t n, cap;
 };
 
+static int is_supplied(const struct um_action *a, const struct um_schedule *s)
+{
+	return a->slot < s->slots.n && s->slots.at[a->slot].flags & UM_SLOT_SUPPLIED;
+}
+
 static int find_freed(struct freed *f, const struct um_compiled_iteration *iteration, const struct um_schedule *s)
 {
 	struct freed_by sum = {0, 0};
@@ -30,7 +35,7 @@ static int find_freed(struct freed *f, const struct um_compiled_iteration *itera
 		if (a->kind != UM_ACTION_EVICT)
 			continue;
 		sum.all += blocks;
-		if (a->slot < s->slots.n && s->slots.at[a->slot].flags & UM_SLOT_SUPPLIED)
+		if (is_supplied(a, s))
 			sum.supplied += blocks;
 		err = um_vec_push(f, sum);
 	}
@@ -49,13 +54,28 @@ static struct freed_by freed_by(const struct freed *now, const struct freed *bef
 	return (struct freed_by){was.all - end.all, was.supplied - end.supplied};
 }
 
-/* Outs that no in waits for may end late. Those of supplied tensors may be left out (executor_supplied.c). */
-static void note_peak(struct um_compiled_plan *p, int64_t blocks, int64_t supplied)
+static void raise(uint64_t *most, int64_t n)
 {
-	if (blocks - supplied > (int64_t)p->peak)
-		p->peak = (uint64_t)(blocks - supplied);
-	if (supplied > (int64_t)p->supplied_leaving)
-		p->supplied_leaving = (uint64_t)supplied;
+	if (n > (int64_t)*most)
+		*most = (uint64_t)n;
+}
+
+/* Outs that no in waits for may end late. Those of supplied tensors, of which `leaving` blocks are on the device, may
+ * be left out (executor_supplied.c). `supplied`: blocks of supplied tensors on the device. */
+static void note_peak(struct um_compiled_plan *p, int64_t blocks, int64_t leaving, int64_t supplied)
+{
+	raise(&p->peak, blocks - leaving);
+	raise(&p->peak_others, blocks - supplied);
+	raise(&p->supplied_leaving, leaving);
+}
+
+/* Blocks of tensors that pass from slot to slot are not counted apart. */
+static int are_counted(const struct um_schedule *s)
+{
+	for (size_t i = 0; i < s->slots.n; i++)
+		if (um_slot_is_first_step(&s->slots.at[i]))
+			return 0;
+	return 1;
 }
 
 /* The number of outs that each in waits for: the fewest that leave room for it and for all ins before it, with all
@@ -67,7 +87,8 @@ static int set_room(const struct um_compiled_plan_walk *b, const struct freed *n
 	int64_t in = 0, dropped = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
 	int64_t m = before ? 1 - (int64_t)before->n : 0; /* at most all outs of the previous iteration pending */
 	int64_t seen = 0; /* outs issued no later than this in */
-	int64_t blocks;
+	int64_t blocks, supplied = 0;
+	int counted = are_counted(&b->plan->sched);
 	size_t next = 0, drops = 0, faults = 0, ins = 0;
 	struct freed_by freed;
 
@@ -80,7 +101,9 @@ static int set_room(const struct um_compiled_plan_walk *b, const struct freed *n
 			continue;
 		for (; faults < p->faults.n && p->faults.at[faults].op < a->at; faults++)
 			in += p->faults.at[faults].blocks;
-		in += (int64_t)(a->bytes / UM_BLOCK_BYTES) - b->again.at[ins++];
+		blocks = (int64_t)(a->bytes / UM_BLOCK_BYTES) - b->again.at[ins++];
+		in += blocks;
+		supplied += counted && is_supplied(a, &b->plan->sched) ? blocks : 0;
 		for (; drops < a->drops; drops++)
 			dropped += b->drops.at[drops].frees;
 		for (; m < seen; m++) {
@@ -91,7 +114,8 @@ static int set_room(const struct um_compiled_plan_walk *b, const struct freed *n
 		if (a->room < m)
 			a->room = (int32_t)m;
 		blocks = in - room - dropped - freed.all + (int64_t)b->capacity;
-		note_peak(b->out, blocks, freed_by(now, before, seen).supplied - freed.supplied);
+		note_peak(b->out, blocks, freed_by(now, before, seen).supplied - freed.supplied,
+			  counted ? supplied - freed.supplied : 0);
 		if (p == b->out->iterations && um_vec_push(&b->out->occupied, (uint64_t)blocks))
 			return -ENOMEM;
 	}

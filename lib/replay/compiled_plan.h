@@ -105,7 +105,8 @@ struct um_compiled_plan {
 			  host: the driver gives each of them host memory */
 	uint64_t peak; /* blocks that are resident at most, in all compiled iterations, whenever evictions that no
 			  prefetch waits for end; without blocks of supplied tensors that are being evicted */
-	uint64_t supplied_leaving; /* those at most */
+	uint64_t peak_others; /* blocks that are not of supplied tensors, of those that are resident, at most */
+	uint64_t supplied_leaving; /* blocks of supplied tensors that are being evicted, at most */
 	uint64_t for_cpu; /* blocks that a steady iteration evicts for the CPU: their room is reserved for the first
 			     supplied tensors that leave, as that of other evictions in progress */
 	/* For a completely compiled plan: */

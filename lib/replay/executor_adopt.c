@@ -172,8 +172,11 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 			c->dead_room--;
 		}
 		c->unsure += stays && resides == UM_RESIDENCY_UNKNOWN && !um_kept_has(c->used, c->n_used, a);
-		if (stays && resides == UM_RESIDENT)
+		if (stays && resides == UM_RESIDENT) {
 			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, last, 0})) != 0;
+			if (ex->fits) /* the next plan knows it */
+				um_executor_note_prefetch(ex, a, UM_BLOCK_BYTES);
+		}
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
 			evict_run(ex, c, run_kind, run, bytes);
 			bytes = 0;
@@ -231,7 +234,8 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 		       const struct um_cursor *cursor)
 {
 	const struct um_action *a = ex->iteration->actions.at, *end = a + ex->iteration->actions.n;
-	uint64_t blocks = c->resident - c->dropped;
+	uint64_t known = ex->lanes.limit.watches && c->resident > capacity ? capacity : c->resident;
+	uint64_t blocks = known > c->dropped ? known - c->dropped : 0;
 	uint32_t k = 0, own;
 	uint64_t last;
 	int stayed;
@@ -263,16 +267,27 @@ static int compare_use(const void *a, const void *b)
 	return x->last != y->last ? (x->last > y->last ? 1 : -1) : um_kept_compare(&x->addr, &y->addr);
 }
 
+static uint64_t beside(uint64_t capacity, uint64_t taken)
+{
+	return capacity > taken ? capacity - taken : 0;
+}
+
 /* The room beside the plan is for supplied tensors. Some of it may be taken, by other blocks or by theirs. */
 static void open_room(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity,
-		      const struct um_schedule *s)
+		      const struct um_schedule *s, uint64_t away)
 {
-	uint64_t taken = ex->program->peak + ex->program->for_cpu + c->unsure;
+	const struct um_compiled_plan *p = ex->program;
+	uint64_t taken = p->peak + p->for_cpu + c->unsure, others = p->peak_others + p->for_cpu + c->unsure;
 
-	um_executor_open_room(ex, s, capacity > taken ? capacity - taken : 0);
-	if (!ex->supplied.blocks.most || !c->stayed.n)
+	if (c->all) { /* whatever is on the device: nothing has to leave */
+		others = c->n_used > p->peak_others ? c->n_used : p->peak_others;
+		away = 0;
+	}
+	um_executor_open_room(ex, s, beside(capacity, taken), away ? 0 : beside(capacity, others));
+	if (!ex->supplied.blocks.most)
 		return;
-	qsort(c->stayed.at, c->stayed.n, sizeof *c->stayed.at, compare_use);
+	if (c->stayed.n)
+		qsort(c->stayed.at, c->stayed.n, sizeof *c->stayed.at, compare_use);
 	for (size_t i = 0; i < c->stayed.n; i++)
 		if (!um_kept_has(c->used, c->n_used, c->stayed.at[i].addr))
 			um_executor_stays_unused(ex, c->stayed.at[i].addr);
@@ -426,7 +441,20 @@ static uint64_t room_for_dead(const struct um_executor *ex, const struct um_clea
 	if (p->driver_evicts || um_executor_count_supplied(s))
 		return 0;
 	capacity = live < capacity ? live : capacity;
-	return capacity > taken ? capacity - taken : 0;
+	return beside(capacity, taken);
+}
+
+static int has_fitted(const struct um_executor *ex, uint64_t capacity)
+{
+	return ex->host.live_peak && ex->host.live_peak(ex->host.user) <= capacity * UM_BLOCK_BYTES;
+}
+
+/* Blocks of supplied tensors that the first iteration may have to prefetch. */
+static uint64_t count_away(const struct um_executor *ex, const struct um_schedule *s)
+{
+	uint64_t supplied = um_executor_count_supplied(s);
+
+	return supplied && ex->host.supplied_away ? ex->host.supplied_away(ex->host.user) : supplied;
 }
 
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
@@ -434,7 +462,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 {
 	struct um_clearing c = {.keep = p->blocks.at, .n_keep = p->blocks.n};
 	struct um_kept kept = {0}, prefetched = {0};
-	uint64_t peak;
+	uint64_t peak, away;
 	uint32_t base;
 	int err;
 
@@ -459,24 +487,28 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	find_targets(ex, cursor->sched);
 	c.used = prefetched.at;
 	c.n_used = prefetched.n;
+	away = count_away(ex, cursor->sched);
 	c.all = count_all(used, n_used, &prefetched) <= capacity_blocks;
+	ex->fits = c.all && ex->lanes.limit.watches && has_fitted(ex, capacity_blocks);
 	if (!c.all) {
-		int all = prefetched.n <= capacity_blocks;
+		uint64_t least = away ? p->peak : p->peak_others;
+		uint64_t most = prefetched.n + away;
+		int all = most <= capacity_blocks;
 
 		if (!all && !p->driver_evicts)
 			c.failed = um_kept_add_in_turn(ex, p, capacity_blocks, count_spare(ex, used, n_used, &kept),
 						       cursor, &kept) != 0;
-		peak = all && prefetched.n > p->peak ? prefetched.n : p->peak;
+		peak = all && most > least ? most : least;
 		c.keep = all ? prefetched.at : kept.at;
 		c.n_keep = all ? prefetched.n : kept.n;
-		c.failed |= find_others(ex, used, n_used, capacity_blocks > peak ? capacity_blocks - peak : 0, &c) != 0;
+		c.failed |= find_others(ex, used, n_used, beside(capacity_blocks, peak), &c) != 0;
 	}
 	ex->dead_room = c.dead_room = room_for_dead(ex, &c, cursor->sched, capacity_blocks);
 	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	for (size_t i = 0; i < n_used; i++)
 		evict_unplanned(ex, &used[i], &c);
 	find_early(ex, &c, capacity_blocks, base, cursor);
-	open_room(ex, &c, capacity_blocks, cursor->sched);
+	open_room(ex, &c, capacity_blocks, cursor->sched, away);
 	if (ex->unpoked)
 		um_executor_poke(ex);
 	um_vec_fini(&c.others);

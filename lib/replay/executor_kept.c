@@ -22,14 +22,15 @@ void um_kept_sort(struct um_kept *k)
 	k->n = n;
 }
 
-enum um_residency um_executor_residency(const struct um_executor *ex, uint64_t addr, uint64_t *last)
+enum um_residency um_executor_residency(struct um_executor *ex, uint64_t addr, uint64_t *last)
 {
 	enum um_residency r = UM_RESIDENCY_UNKNOWN;
 
 	*last = 0;
 	if (ex->host.residency)
 		r = ex->host.residency(ex->host.user, addr, last);
-	if (r == UM_RESIDENCY_UNKNOWN && um_block_lru_find(&ex->supplied.blocks, addr))
+	if (r == UM_RESIDENCY_UNKNOWN &&
+	    (um_block_lru_find(&ex->supplied.blocks, addr) || (ex->fits && um_block_limit_has(&ex->lanes.limit, addr))))
 		return UM_RESIDENT;
 	return r == UM_RESIDENT && um_advice_state_ended(&ex->read_mostly, addr) ? UM_NOT_RESIDENT : r;
 }
@@ -40,6 +41,12 @@ static int is_unborn(const struct um_action *a, const struct um_cursor *c)
 	int32_t birth = a->slot < c->sched->slots.n ? c->sched->slots.at[a->slot].birth : -1;
 
 	return birth > 0 && a->at >= (uint32_t)birth;
+}
+
+/* Another tensor comes than the slot has. */
+static int is_to_come(const struct um_action *a, const struct um_cursor *c)
+{
+	return a->slot < c->sched->slots.n && c->sched->slots.at[a->slot].flags & UM_SLOT_SUPPLIED;
 }
 
 struct um_executor_range um_executor_locate_born(const struct um_action *a, const struct um_cursor *c)
@@ -65,7 +72,7 @@ int um_kept_find(const struct um_compiled_plan *p, const struct um_cursor *c, st
 	int err = 0;
 
 	for (; a < end && a->at == 0 && !err; a++)
-		if (a->kind == UM_ACTION_PREFETCH && a->room <= 0)
+		if (a->kind == UM_ACTION_PREFETCH && a->room <= 0 && !is_to_come(a, c))
 			err = add_kept(kept, um_executor_locate(a, c));
 	for (size_t i = 0; i < p->stays.n && !err; i++)
 		err = add_kept(kept, um_executor_locate(&p->stays.at[i], c));
@@ -79,7 +86,7 @@ int um_kept_find_prefetched(const struct um_compiled_plan *p, const struct um_cu
 	int err = 0;
 
 	for (; a < end && !err; a++)
-		if (a->kind == UM_ACTION_PREFETCH)
+		if (a->kind == UM_ACTION_PREFETCH && !is_to_come(a, c))
 			err = add_kept(all, um_executor_locate_born(a, c));
 	um_kept_sort(all);
 	return err;

@@ -29,16 +29,17 @@ void um_kept_sort(struct um_kept *k); /* ascending, each one once */
 
 /* Where the host knows of a block that was read mostly, and the plan does not advise it, its copy was dropped.
  * `*last`: number of the latest op that used it; 0: not known. */
-enum um_residency um_executor_residency(const struct um_executor *ex, uint64_t addr, uint64_t *last);
+enum um_residency um_executor_residency(struct um_executor *ex, uint64_t addr, uint64_t *last);
 
 /* Where the blocks of an action are now, or will be as planned if its tensor is not born yet. */
 struct um_executor_range um_executor_locate_born(const struct um_action *a, const struct um_cursor *c);
 
 /* All of these: 0 or -ENOMEM. */
 
-/* Blocks that the first iteration needs at once, and others that may stay. */
+/* Blocks that the first iteration needs at once, and others that may stay. Not those of supplied tensors: they are not
+ * known. */
 int um_kept_find(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *kept);
-/* All blocks that it prefetches. */
+/* All blocks that it prefetches, but those. */
 int um_kept_find_prefetched(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *all);
 /* Adds resident ones of these, in the order of the prefetches, as long as the plan leaves room for them until then: to
  * evict or discard them and to prefetch them again would delay its ops. At most `dead` of them are of dead memory. */

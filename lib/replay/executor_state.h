@@ -21,6 +21,10 @@ struct um_early_in {
 /* The room beside a plan, for its supplied tensors (executor_supplied.c). */
 struct um_executor_supplied {
 	struct um_block_lru blocks; /* that stay there: of supplied tensors, or that were there as the plan began */
+	uint64_t room; /* number of blocks that may stay there beside all that the plan needs at once */
+	uint64_t all; /* that may be on the device, of supplied tensors in use and of those that stay, as long as none
+			 has to leave; 0: one had to */
+	uint64_t in_use; /* number of blocks of supplied tensors that the plan has prefetched, and not evicted since */
 	uint64_t reserve; /* blocks to be kept free for evictions in progress, from when some leave on */
 	int leave; /* some do, for lack of room */
 	uint32_t latest, before; /* outs queued with the latest one, and before this iteration */
@@ -44,6 +48,7 @@ struct um_executor {
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
 	int checks_all; /* no action of this iteration is taken as planned: see put_checked() */
 	int checks_some; /* some are not */
+	int fits; /* all memory in use fits on the device, and always has: the driver has evicted nothing */
 	uint64_t dead_room; /* number of dead blocks outside the plan that may stay */
 	uint64_t turn; /* number of iterations since the plan was adopted */
 	int can_refresh; /* all blocks to refresh are at their planned places */
@@ -151,8 +156,9 @@ struct um_executor_range um_executor_locate(const struct um_action *a, const str
 void um_executor_forget_targets(struct um_executor *ex);
 /* Blocks of all supplied tensors of an iteration, at most. */
 uint64_t um_executor_count_supplied(const struct um_schedule *s);
-/* As many blocks may stay beside the plan, of supplied tensors if it has any. */
-void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t blocks);
+/* `room` blocks may stay beside the plan, of supplied tensors if it has any; and as long as none has to leave, `all`,
+ * with those in use. */
+void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t room, uint64_t all);
 /* The next iteration begins. */
 void um_executor_begin_room(struct um_executor *ex);
 /* The next block that has to be evicted, as there is less room now that others are being evicted. 0: none. */

@@ -21,38 +21,50 @@ uint64_t um_executor_count_supplied(const struct um_schedule *s)
 	return n;
 }
 
-void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t blocks)
+void um_executor_open_room(struct um_executor *ex, const struct um_schedule *s, uint64_t room, uint64_t all)
 {
 	uint64_t leaving = ex->program->supplied_leaving, once = um_executor_count_supplied(s);
+	struct um_executor_supplied *x = &ex->supplied;
 
-	um_block_lru_fini(&ex->supplied.blocks);
-	ex->supplied.reserve = leaving < once ? leaving : once;
-	ex->supplied.leave = 0;
-	ex->supplied.outs = ex->supplied.before = ex->supplied.latest = 0;
-	if (blocks && once)
-		um_block_lru_init(&ex->supplied.blocks, blocks); /* without memory for it there is no room */
+	um_block_lru_fini(&x->blocks);
+	*x = (struct um_executor_supplied){.room = room, .all = all, .reserve = leaving < once ? leaving : once};
+	if ((room || all) && once)
+		um_block_lru_init(&x->blocks, room > all ? room : all); /* without memory for it there is no room */
+}
+
+/* Blocks that may stay now. The next supplied tensor is one of those that stayed, if there was room for all of them. */
+static uint64_t room_now(const struct um_executor_supplied *x)
+{
+	return x->all > x->room + x->in_use ? x->all - x->in_use : x->room;
 }
 
 void um_executor_begin_room(struct um_executor *ex)
 {
-	struct um_block_lru *l = &ex->supplied.blocks;
+	struct um_executor_supplied *x = &ex->supplied;
 
-	l->serial++;
-	ex->supplied.before = ex->supplied.latest;
-	if (!ex->supplied.leave)
+	x->blocks.serial++;
+	x->before = x->latest;
+	if (!x->leave)
 		return;
-	l->most -= l->most < ex->supplied.reserve ? l->most : ex->supplied.reserve;
-	ex->supplied.reserve = 0;
+	x->room -= x->room < x->reserve ? x->room : x->reserve;
+	x->reserve = 0;
+}
+
+static int is_unused(const struct um_block_lru *l, const struct um_lru_block *b)
+{
+	return b && l->serial - b->serial >= UNUSED_ITERATIONS;
 }
 
 int um_executor_room_exceeded(struct um_executor *ex, uint64_t *addr)
 {
 	struct um_block_lru *l = &ex->supplied.blocks;
+	struct um_lru_block *b;
 
-	if (l->by_addr.n <= l->most)
+	if (l->by_addr.n <= room_now(&ex->supplied))
 		return 0;
-	*addr = l->head->node.a;
-	um_block_lru_remove(l, l->head);
+	b = is_unused(l, l->head) ? l->head : l->tail;
+	*addr = b->node.a;
+	um_block_lru_remove(l, b);
 	ex->supplied.outs = ex->supplied.latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
 	return 1;
 }
@@ -74,11 +86,6 @@ static int is_there(const struct um_block_lru *l, struct um_executor_range r)
 	return 1;
 }
 
-static int is_unused(const struct um_block_lru *l, const struct um_lru_block *b)
-{
-	return b && l->serial - b->serial >= UNUSED_ITERATIONS;
-}
-
 /* A run of as many blocks as the range is in that have not been used for long. No bytes: none was found. */
 static struct um_executor_range find_unused(const struct um_block_lru *l, struct um_executor_range r)
 {
@@ -95,14 +102,20 @@ static struct um_executor_range find_unused(const struct um_block_lru *l, struct
 	return (struct um_executor_range){r.addr, 0};
 }
 
+static uint64_t blocks_of(struct um_executor_range r)
+{
+	return r.bytes ? (um_block_of(r.addr + r.bytes - 1) - um_block_of(r.addr)) / UM_BLOCK_BYTES + 1 : 0;
+}
+
 /* What is evicted, as a supplied tensor leaves this range. */
 static struct um_executor_range evict(struct um_executor *ex, struct um_executor_range r)
 {
 	struct um_executor_supplied *x = &ex->supplied;
 	struct um_executor_range unused;
 
-	if (!um_block_lru_add_range(&x->blocks, r.addr, r.bytes))
+	if (x->blocks.by_addr.n + blocks_of(r) <= room_now(x) && !um_block_lru_add_range(&x->blocks, r.addr, r.bytes))
 		return (struct um_executor_range){r.addr, 0};
+	x->all = 0;
 	/* evictions of one iteration may be in progress, once there is room for them */
 	x->latest = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT) + 1;
 	x->outs = x->reserve ? x->latest : x->before;
@@ -119,11 +132,19 @@ static struct um_executor_range evict(struct um_executor *ex, struct um_executor
 struct um_executor_range um_executor_supply(struct um_executor *ex, enum um_action_kind kind,
 					    struct um_executor_range r)
 {
-	struct um_block_lru *l = &ex->supplied.blocks;
+	struct um_executor_supplied *x = &ex->supplied;
+	struct um_block_lru *l = &x->blocks;
 	int there = is_there(l, r);
+	uint64_t n = blocks_of(r);
 
-	if (kind == UM_ACTION_PREFETCH) /* until its eviction it is one of the plan's blocks */
+	if (kind == UM_ACTION_PREFETCH) { /* until its eviction it is one of the plan's blocks */
 		um_block_lru_remove_range(l, r.addr, r.bytes);
+		x->in_use += n;
+		if (l->by_addr.n + x->in_use > x->all)
+			x->all = 0;
+	} else if (kind == UM_ACTION_EVICT) {
+		x->in_use -= n < x->in_use ? n : x->in_use;
+	}
 	if (there)
 		r.bytes = 0;
 	return kind == UM_ACTION_EVICT && !there ? evict(ex, r) : r;

@@ -254,7 +254,8 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 		um_context_forget_uses(adv);
 	if (um_replan_is_quiet(&adv->replan))
 		forget_resident(adv);
-	adv->replan.misplaced = adv->replan.absent = 0;
+	adv->replan.displaced = adv->replan.misplaced_bytes;
+	adv->replan.misplaced = adv->replan.misplaced_bytes = adv->replan.absent = 0;
 	um_iterations_begin(it);
 }
 

@@ -54,6 +54,50 @@ static enum um_residency residency(void *user, uint64_t addr, uint64_t *last)
 	return adv->op.beside_plan ? UM_RESIDENCY_UNKNOWN : um_horizon_residency(&adv->horizon, addr, last);
 }
 
+static int same_name(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static int is_resident(struct umadv *adv, const struct um_tensor *t)
+{
+	uint64_t last;
+
+	for (uint64_t a = um_block_of(t->addr); a < t->addr + t->bytes; a += UM_BLOCK_BYTES)
+		if (residency(adv, a, &last) != UM_RESIDENT)
+			return 0;
+	return 1;
+}
+
+/* A tensor that takes turns with others is like them in size, role and name: are several there, all resident? */
+static int is_there(struct umadv *adv, const struct um_slot *s)
+{
+	int n = 0;
+
+	for (struct um_tree_node *i = um_tree_first(&adv->tensors.registry.live); i; i = um_tree_next(i)) {
+		const struct um_tensor *t = um_tree_entry(i, struct um_tensor, node);
+
+		if (t->bytes != s->bytes || t->role != s->role || !same_name(t->name, s->name))
+			continue;
+		if (!is_resident(adv, t))
+			return 0;
+		n++;
+	}
+	return n > 1;
+}
+
+static uint64_t supplied_away(void *user)
+{
+	struct umadv *adv = user;
+	const struct um_schedule *s = adv->replan.cursor.sched;
+	uint64_t blocks = 0;
+
+	for (size_t i = 0; i < s->slots.n; i++)
+		if (s->slots.at[i].flags & UM_SLOT_SUPPLIED && !is_there(adv, &s->slots.at[i]))
+			blocks += s->slots.at[i].bytes / UM_BLOCK_BYTES + 1;
+	return blocks;
+}
+
 static uint64_t live_peak(void *user)
 {
 	const struct umadv *adv = user;
@@ -236,6 +280,7 @@ int um_context_open_hints(struct umadv *adv)
 {
 	struct um_executor_host host = {.may_discard = may_discard,
 					.residency = residency,
+					.supplied_away = supplied_away,
 					.live_peak = live_peak,
 					.users = users,
 					.clip = clip,

@@ -115,12 +115,20 @@ int um_replan_is_blocked(const struct um_replan *r)
 	return count_beside(r, 0) > lesser(room_beside(budget, r->plan_peak_bytes), budget / DISPLACED);
 }
 
+/* Births that the device still uses the place of go elsewhere again, as in the iteration before. */
+static uint64_t expect_beside(const struct um_replan *r)
+{
+	uint64_t bytes = count_beside(r, 1), again = lesser(r->displaced, r->host.device->budget / DISPLACED);
+
+	return bytes > again ? bytes : again;
+}
+
 /* --- begin -------------------------------------------------------------------------------------------------------- */
 
 int um_replan_first_op(struct um_replan *r)
 {
 	uint64_t capacity = r->host.device->budget / UM_BLOCK_BYTES, in_use = 0;
-	uint64_t beside = (count_beside(r, 1) + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
+	uint64_t beside = (expect_beside(r) + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
 	struct um_executor_range *used;
 	size_t n = um_tensors_used(r->host.tensors, capacity, &used);
 

@@ -51,7 +51,8 @@ struct um_replan {
 	double fits; /* share of iterations that fitted the plan, the latest of most weight */
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
-	uint64_t misplaced; /* births of this iteration at other addresses than planned */
+	uint64_t misplaced, misplaced_bytes; /* births of this iteration at other addresses than planned */
+	uint64_t displaced; /* bytes of those of the previous iteration */
 	/* Planned places of tensors that were born elsewhere, in whole blocks. A plan that runs counts on these blocks,
 	 * though they are not on the device. */
 	UM_VEC(struct um_heap_region) vacant;

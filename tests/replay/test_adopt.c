@@ -76,6 +76,7 @@ static uint64_t live_peak(void *user)
 struct plan_kind {
 	unsigned flags; /* of its second slot */
 	int driver_evicts;
+	int larger; /* the device has more memory than `capacity` */
 	uint64_t unused; /* number of its first blocks that are outside the memory in use */
 };
 
@@ -111,7 +112,8 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 					.live_peak = live_peak,
 					.streams = &streams,
 					.user = &on_device,
-					.budget_blocks = capacity};
+					.budget_blocks = capacity,
+					.larger = kind.larger};
 	struct um_executor_range used = {BASE, (PLANNED + OTHERS) * MIB2};
 	struct um_compiled_plan program;
 	struct um_cursor cursor;
@@ -179,7 +181,8 @@ int main(void)
 	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0, 0},
 			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1, 0, 0},
 			       first = {0, OTHERS, UM_RESIDENT, 0, 0, 0}, part = {0, PLANNED - 2, UM_RESIDENT, 0, 0, 0},
-			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, 0};
+			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, 0},
+			       fitting = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, OTHERS};
 	struct result r = begin(others, OTHERS);
 
 	is_u64(r.first, 1, "on a full device the first prefetch waits for one eviction");
@@ -198,9 +201,13 @@ int main(void)
 	r = begin(part, OTHERS);
 	is_u64(r.blocks, PLANNED - 1, "a request of which a block is not on the device is made whole");
 	r = begin(any, OTHERS);
-	is_u64(r.first, PLANNED / UM_RUN_OUT,
-	       "where any block may be on the device the first prefetch waits until the others fit");
+	is_u64(r.last, 0, "where any block may be on the device no prefetch waits: no more are there than fit");
 	is_u64(r.blocks, PLANNED, "and all blocks are prefetched");
+	is_u64(begin_kind(any, OTHERS, PLANNED + OTHERS, (struct plan_kind){.larger = 1}).first, PLANNED / UM_RUN_OUT,
+	       "on a device larger than the budget the first prefetch waits until the others fit");
+	is_u64(begin_listed(fitting, PLANNED + OTHERS, 0).blocks, 0,
+	       "what hints have prefetched is resident where all memory fits, and always has");
+	is_u64(begin_listed(any, PLANNED + OTHERS, 0).blocks, PLANNED, "where it has not, it is prefetched again");
 	r = begin_listed(any, OTHERS, PLANNED + OTHERS / 2);
 	is_u64(r.outs, PLANNED / UM_RUN_OUT, "as many blocks are evicted where hints have prefetched some of them");
 	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
