@@ -346,6 +346,13 @@ static int count_touched(const struct placing *p, uint64_t *blocks)
 	return 0;
 }
 
+/* Is this place of the item's latest tensor free whenever the item has a tensor? */
+static int may_keep(struct placing *p, const struct um_place_item *item, uint64_t at)
+{
+	return at % item->align == 0 && is_in_room(p->request, at, item->bytes) &&
+	       um_place_list_is_free(&p->list, at, at + item->bytes, item->arc);
+}
+
 /* Places all slots where their latest tensors were. 1: what the ops use fits in the budget like that, and needs hardly
  * more blocks than at once: nothing has to move, and all stays resident; 0; -ENOMEM. */
 static int keep_places(struct placing *p, const struct request *request, size_t n)
@@ -357,8 +364,7 @@ static int keep_places(struct placing *p, const struct request *request, size_t 
 	for (size_t i = 0; i < n && kept && !err; i++) {
 		uint64_t at = p->sched->slots.at[item[i].slot].last_addr, end = at + item[i].bytes;
 
-		kept = at % item[i].align == 0 && is_in_room(p->request, at, item[i].bytes) &&
-		       um_place_list_is_free(&p->list, at, end, item[i].arc);
+		kept = may_keep(p, &item[i], at);
 		item[i].place = at;
 		if (kept)
 			err = um_place_list_add(&p->list, at, end, item[i].arc);
@@ -371,6 +377,28 @@ static int keep_places(struct placing *p, const struct request *request, size_t 
 		err = count_touched(p, &all);
 	free(item);
 	return err ? err : kept && blocks <= p->request->budget / UM_BLOCK_BYTES && all <= blocks + blocks / SPREAD;
+}
+
+/* Places those slots where their latest tensors were that can be there. The others are then the first ones of
+ * `request`. Their number, or -ENOMEM. */
+static int64_t keep_some(struct placing *p, struct request *request, size_t n)
+{
+	struct um_place_item *item = make_items(p, request, n);
+	size_t left = 0;
+	int err = item ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		struct um_slot *t = &p->sched->slots.at[item[i].slot];
+
+		if (may_keep(p, &item[i], t->last_addr)) {
+			t->place = t->last_addr;
+			err = um_place_list_add(&p->list, t->place, t->place + item[i].bytes, item[i].arc);
+		} else {
+			request[left++] = request[i];
+		}
+	}
+	free(item);
+	return err ? err : (int64_t)left;
 }
 
 static int by_birth(const void *a, const void *b)
@@ -452,12 +480,29 @@ static uint64_t find_top(const struct placing *p, const struct request *request,
 	return top;
 }
 
+/* Places slots that do not rotate. 0 or -ENOMEM. */
+static int place_others(struct placing *p, struct request *request, size_t n)
+{
+	int64_t left = n;
+	int kept = 0, err = 0;
+
+	if (p->request->stay && n <= MOST_SEARCHED) {
+		left = keep_some(p, request, n);
+	} else if (n <= MOST_SEARCHED) {
+		kept = keep_places(p, request, n);
+		err = kept < 0 ? kept : kept ? 0 : begin_list(p, 0);
+	}
+	if (left < 0)
+		err = (int)left;
+	return err || kept > 0 ? err : place_all(p, request, (size_t)left);
+}
+
 int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint64_t *grow_bytes)
 {
 	struct placing p = {.request = r, .sched = s};
 	struct request *request = malloc((s->slots.n + 1) * sizeof *request);
 	size_t n = 0, first = 0;
-	int kept = 0, err = request ? find_uses(&p) : -ENOMEM;
+	int err = request ? find_uses(&p) : -ENOMEM;
 
 	if (!err)
 		n = list_requests(&p, request);
@@ -469,14 +514,8 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 		err = place_slots(&p, request, first);
 	if (!err)
 		err = begin_list(&p, 0);
-	if (!err && n <= MOST_SEARCHED)
-		kept = keep_places(&p, request + first, n - first);
-	if (kept < 0)
-		err = kept;
-	if (!err && !kept)
-		err = begin_list(&p, 0);
-	if (!err && !kept)
-		err = place_all(&p, request + first, n - first);
+	if (!err)
+		err = place_others(&p, request + first, n - first);
 	if (!err)
 		*grow_bytes =
 			(find_top(&p, request, n) - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;

@@ -46,6 +46,7 @@ struct um_plan_request {
 	size_t n_on_host;
 	const struct um_plan_room *rooms; /* arenas; slots that fit in none are placed after `grow_at` */
 	size_t n_rooms;
+	int stay; /* slots stay where their latest tensors are, since all memory in use fits in the budget */
 	uint64_t grow_at; /* address of further arenas (multiple of 2 MiB) */
 	const char *strategy; /* "lookahead", or the name of a scheme */
 	int recompute; /* the plan may launch ops again that have `relaunch` */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LONGEST_NS (1ull << 36) /* of an op, whatever the program says: times stay within 64 bits */
+#define FITS_SHARE 32 /* tensors fit as long as they leave this share of the budget free */
 #define CREDIT 8 /* blocks of other ops that are scanned for each block of an op, on average: predictions may jump */
 #define CREDIT_OPS 8 /* scanning an op costs as much as scanning 8 blocks */
 #define CREDIT_MOST (1 << 18)
@@ -19,6 +20,7 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 	memset(h, 0, sizeof *h);
 	h->host = *host;
 	h->credit = CREDIT_MOST;
+	h->fits = 1;
 	h->trust[0] = UM_HORIZON_TRUST;
 	h->trust[1] = UM_HORIZON_TRUST_FORK;
 	h->lead = (int64_t)host->capacity * LEAD_BEGIN / 10;
@@ -354,6 +356,9 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 		um_horizon_forget(h);
 		um_horizon_recall(h);
 	}
+	if (um_live_curve_at(&h->host.predictor->live, um_horizon_current(h)) >
+	    (h->host.capacity - h->host.capacity / FITS_SHARE) * UM_BLOCK_BYTES)
+		h->fits = 0;
 	doubt_overdue(h);
 	if (request_all(h, stream, uses, n, ns, streams)) { /* the queues are full */
 		um_executor_cancel(h->host.executor);

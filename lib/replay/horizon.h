@@ -138,6 +138,7 @@ struct um_horizon {
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
 	int recalled; /* what is resident was recalled: it is not known when it is used next */
 	int exceeds; /* more blocks than may have host memory */
+	int fits; /* live tensors have left some of the budget free so far */
 	/* blocks that may be prefetched in vain for ops to come: before a fork, and after it; each correct prediction
 	 * adds one */
 	int64_t trust[2];

@@ -270,7 +270,8 @@ static int is_next_sure(const struct um_horizon *h)
 }
 
 /* The next op is announced only when the prefetches for this one were submitted: evicts for it now. Blocks without a
- * live tensor in any case; others if it will not fit, or if it is not known what it uses, or for what it overwrites. */
+ * live tensor in any case; others if it will not fit, or for what it overwrites, or if it is not known what it uses and
+ * tensors have needed the whole budget before. */
 static int make_spare(struct um_horizon *h, uint64_t n_in, uint64_t overwritten)
 {
 	struct um_horizon_blocks *t = &h->blocks;
@@ -283,7 +284,8 @@ static int make_spare(struct um_horizon *h, uint64_t n_in, uint64_t overwritten)
 	while (!err && (used = um_horizon_blocks_resident(t)) + spare > most) {
 		struct um_horizon_block *b = um_horizon_blocks_dead(t);
 
-		if (!b && (used + overwritten > most || !sure || excess_until(h, um_horizon_current(h) + NEXT_OPS) > 0))
+		if (!b && (used + overwritten > most || (!sure && !h->fits) ||
+			   excess_until(h, um_horizon_current(h) + NEXT_OPS) > 0))
 			b = um_horizon_victim(h);
 		if (!b || (um_horizon_block_live(b) && um_horizon_is_needed(h, b, h->scanned)))
 			break;
@@ -351,12 +353,12 @@ static void judge_peak(struct um_horizon *h, uint64_t ops)
 	}
 }
 
-/* Evicts what cannot be resident at the coming peak, of one repetition, while the link is idle. The next op begins at
- * `end`. 0 or -EAGAIN. */
+/* Evicts what cannot be resident at the coming peak, of one repetition, while the link is idle. A peak above all so far
+ * is a guess: it does not count while all tensors have fitted. The next op begins at `end`. 0 or -EAGAIN. */
 static int evict_early(struct um_horizon *h, int64_t end)
 {
 	const struct um_predictor *p = h->host.predictor;
-	uint64_t ops = um_horizon_foretells(h) ? um_predictor_peak(p, p->reach) : 0;
+	uint64_t ops = um_horizon_foretells(h) && !h->fits ? um_predictor_peak(p, p->reach) : 0;
 	int64_t most = AWAY_BLOCKS;
 	int err = 0;
 

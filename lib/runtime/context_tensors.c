@@ -98,12 +98,13 @@ static uint64_t missing_blocks(void *user, uint64_t addr, uint64_t bytes)
 
 /* While no plan is followed, tensors without a planned address stay in the main heap. A program whose shapes always
  * change never follows a plan, and its tensors in two heaps would evict each other. But what an odd iteration leaves
- * would take the places of the plan that waits. */
+ * would take the places of the plan that waits. Where all tensors have fitted on the device so far, dead memory is
+ * resident: other memory would only add to it. */
 static enum um_arena_pool_heap heap_of(const struct umadv *adv, const struct birth *b)
 {
 	const struct um_replan *r = &adv->replan;
 
-	if (um_replan_hints(r))
+	if (um_replan_hints(r) && !um_tensors_have_fitted(&adv->tensors, adv->device.budget))
 		return UM_ARENA_POOL_UNPLANNED;
 	if (is_long_lived(adv, b->role))
 		return UM_ARENA_POOL_LONG_LIVED;
@@ -119,7 +120,7 @@ static enum um_arena_pool_heap heap_of(const struct umadv *adv, const struct bir
  * the plan was made. While the program captures, it waits for nothing. */
 static int may_await(const struct umadv *adv)
 {
-	return um_replan_hints(&adv->replan) && adv->tensors.bytes_live_peak > adv->device.budget &&
+	return um_replan_hints(&adv->replan) && !um_tensors_have_fitted(&adv->tensors, adv->device.budget) &&
 	       !adv->tensors.pool.captured && adv->iterations.n >= adv->births_wait_from;
 }
 
@@ -197,6 +198,7 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 		return 0;
 	if (um_replan_hints(r) || (r->executor && r->cursor.on && um_follow_waits(r->state))) {
 		r->misplaced++;
+		r->misplaced_bytes += bytes;
 		r->n_misplaced++;
 		if (um_replan_hints(r) && planned != UINT64_MAX)
 			add_vacant(r, planned, bytes);

@@ -119,6 +119,7 @@ static int try_build(struct um_plan_job *j, uint64_t budget, struct deadline *de
 						.n_on_host = j->device.on_host.n,
 						.rooms = j->device.rooms.at,
 						.n_rooms = j->device.rooms.n,
+						.stay = j->device.fits,
 						.grow_at = GROW_AT,
 						.strategy = j->strategy,
 						.recompute = relaunches,

@@ -27,6 +27,7 @@ struct um_plan_device {
 	struct um_profile profile;
 	uint64_t budget, host_budget; /* bytes; no limit of host memory: 0 */
 	int larger; /* the device has more memory than that */
+	int fits; /* all memory that tensors use or have used fits in the budget, and is hardly more than they needed */
 	int can_discard; /* the device can */
 	enum um_evict_policy evict;
 	UM_VEC(struct um_plan_room) rooms; /* where tensors may be placed, ascending */

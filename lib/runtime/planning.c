@@ -9,6 +9,7 @@
 
 /* Limit of planning on a real device, in addition to UMADVISE_PLAN_TIME. In simulated time equal runs must give equal
  * plans: only the recorder's limits bound the planning. */
+#define SPREAD 32 /* tensors stay where they are if their memory exceeds what they need at once by up to this share */
 #define MOST_MS 60000u
 
 /* In simulated time, in place of processor time. */
@@ -129,6 +130,14 @@ static int take_on_host(const struct um_plan_host *h, struct um_plan_device *d)
 	return err;
 }
 
+/* Does all memory that tensors use or have used fit, and is it hardly more than they needed at once? */
+static int is_dense(const struct um_tensors *t, uint64_t budget)
+{
+	uint64_t used = um_tensors_count_used(t) * UM_BLOCK_BYTES;
+
+	return used <= budget && used <= t->bytes_live_peak + t->bytes_live_peak / SPREAD;
+}
+
 static int take_device(const struct um_plan_host *h, struct um_plan_device *d)
 {
 	const struct um_chosen_device *c = h->device;
@@ -139,6 +148,7 @@ static int take_device(const struct um_plan_host *h, struct um_plan_device *d)
 	d->budget = c->budget;
 	d->host_budget = c->host_budget;
 	d->larger = c->larger;
+	d->fits = is_dense(h->tensors, c->budget);
 	d->can_discard = c->gpu->caps.discard;
 	d->evict = (enum um_evict_policy)h->options->pub.evict;
 	for (size_t i = 0; i < pool->regions.n && !err; i++) {

@@ -117,15 +117,22 @@ static uint64_t used_blocks(const struct um_arena_pool_region *r)
 	return (r->used_hi - r->addr + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
 }
 
+uint64_t um_tensors_count_used(const struct um_tensors *t)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < t->pool.regions.n; i++)
+		all += used_blocks(&t->pool.regions.at[i]);
+	return all;
+}
+
 size_t um_tensors_used(const struct um_tensors *t, uint64_t capacity, struct um_executor_range **out)
 {
 	const struct um_arena_pool *a = &t->pool;
 	struct um_executor_range *used = malloc((a->regions.n + 1) * sizeof *used);
-	uint64_t all = 0;
+	uint64_t all = um_tensors_count_used(t);
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->regions.n; i++)
-		all += used_blocks(&a->regions.at[i]);
 	for (size_t i = 0; i < a->regions.n && used; i++) {
 		const struct um_arena_pool_region *r = &a->regions.at[i];
 

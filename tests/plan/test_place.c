@@ -166,6 +166,27 @@ static void where_they_were(void)
 	       "places are made anew if one tensor was not at a multiple of 512 bytes");
 }
 
+/* Where all memory in use fits, only a tensor moves whose place another one has at the same time. */
+static void some_stay(void)
+{
+	struct um_schedule s = {0};
+	struct um_plan_room room = {1ull << 30, 64 * FX_MIB};
+	struct um_plan_request r = fx_request(&s, 8 * FX_MIB);
+	uint64_t grow;
+
+	were_at(&s, 8 * FX_MIB, 16 * FX_MIB, 9 * FX_MIB);
+	r.rooms = &room;
+	r.n_rooms = 1;
+	r.stay = 1;
+	is_int(um_place_build(&r, &s, &grow), 0, "places are found where all memory in use fits");
+	is_u64(s.slots.at[0].place, s.slots.at[0].last_addr, "then the first tensor stays");
+	is_u64(s.slots.at[1].place, s.slots.at[1].last_addr, "so does one whose blocks could serve another one");
+	ok(s.slots.at[2].place + s.slots.at[2].bytes <= s.slots.at[0].place ||
+		   s.slots.at[2].place >= s.slots.at[0].place + s.slots.at[0].bytes,
+	   "one that was where another one is goes elsewhere");
+	um_schedule_fini(&s);
+}
+
 static void by_chance(void)
 {
 	int bad = 0, moved = 0, failed = 0, n = 0;
@@ -393,6 +414,7 @@ int main(void)
 	elsewhere();
 	around_the_end();
 	where_they_were();
+	some_stay();
 	by_chance();
 	as_a_stream();
 	densely();
