@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """any_program.py - simulates programs of random structure, and names those that hints slow down
 
-    bench/any_program.py UMADVISE FIRST LAST [--unmarked] [--rich]
+    bench/any_program.py UMADVISE FIRST LAST [--unmarked] [--rich] [--oversubscribe RATIO]
     bench/any_program.py --write SEED [--unmarked] [--rich] > program.umtrace
 
 A program has weights, state and input buffers in turn, and one to four kinds of iterations, in a fixed or a random
 order. A kind is a random sequence of operations on these and on tensors of its own, with or without a backward pass.
 With --rich programs are those of rich_program.py.
-Profile and memory follow from the seed. Each line: the seed, profile, oversubscription; the sum of the iterations from
-the third one on, over the faster of on-demand and prefetch-on-use; how many of them take more than 1.1 times the faster
-one; page faults of an iteration in the second half. `behind`: that sum is above 1.02.
+Profile and memory follow from the seed, or memory from --oversubscribe: below 1 all tensors fit. Each line: the seed,
+profile, oversubscription; the sum of the iterations from the third one on, over the faster of on-demand and
+prefetch-on-use; how many of them take more than 1.1 times the faster one; page faults of an iteration in the second
+half. `behind`: that sum is above 1.02.
 """
 import argparse
 import json
@@ -156,10 +157,10 @@ def simulate(tool, path, profile, ratio):
     return {r['strategy']: r['iterations'] for r in json.loads(run.stdout)['runs']}
 
 
-def compare(tool, seed, marks, write_program):
+def compare(tool, seed, marks, write_program, wanted):
     """One line, and whether hints slow the program down."""
     rng = random.Random(seed)
-    profile, ratio = rng.choice(PROFILES), rng.choice(RATIOS)
+    profile, ratio = rng.choice(PROFILES), wanted or rng.choice(RATIOS)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, 'any.umtrace')
         with open(path, 'w', encoding='utf-8') as out:
@@ -182,6 +183,7 @@ def main():
     parser.add_argument('--write', type=int, metavar='SEED', help='write this program')
     parser.add_argument('--unmarked', action='store_true', help='without marks of iterations')
     parser.add_argument('--rich', action='store_true', help='programs of rich_program.py')
+    parser.add_argument('--oversubscribe', metavar='RATIO', help='most bytes alive at once, over those of the device')
     parser.add_argument('tool', nargs='?', metavar='UMADVISE')
     parser.add_argument('first', nargs='?', type=int, metavar='FIRST')
     parser.add_argument('last', nargs='?', type=int, metavar='LAST')
@@ -194,7 +196,7 @@ def main():
         parser.error('UMADVISE, FIRST and LAST are wanted')
     behind = 0
     for seed in range(args.first, args.last + 1):
-        line, is_behind = compare(args.tool, seed, not args.unmarked, write_program)
+        line, is_behind = compare(args.tool, seed, not args.unmarked, write_program, args.oversubscribe)
         print(line, flush=True)
         behind += is_behind
     print(f'{behind} of {args.last - args.first + 1} programs behind')
