@@ -54,7 +54,7 @@ static struct freed_by freed_by(const struct freed *now, const struct freed *bef
 	return (struct freed_by){was.all - end.all, was.supplied - end.supplied};
 }
 
-static void raise(uint64_t *most, int64_t n)
+static void note_most(uint64_t *most, int64_t n)
 {
 	if (n > (int64_t)*most)
 		*most = (uint64_t)n;
@@ -64,9 +64,9 @@ static void raise(uint64_t *most, int64_t n)
  * be left out (executor_supplied.c). `supplied`: blocks of supplied tensors on the device. */
 static void note_peak(struct um_compiled_plan *p, int64_t blocks, int64_t leaving, int64_t supplied)
 {
-	raise(&p->peak, blocks - leaving);
-	raise(&p->peak_others, blocks - supplied);
-	raise(&p->supplied_leaving, leaving);
+	note_most(&p->peak, blocks - leaving);
+	note_most(&p->peak_others, blocks - supplied);
+	note_most(&p->supplied_leaving, leaving);
 }
 
 /* Blocks of tensors that pass from slot to slot are not counted apart. */

@@ -3,8 +3,9 @@
  * executor_supplied.c - supplied tensors that stay on the device between their uses
  *
  * A plan evicts a supplied tensor after its last use, since another one comes next. Where there is room beside the
- * plan's own blocks, it stays. What is there is not evicted for the latest one: of tensors that take turns, the one
- * unused for longest comes next. Only what has not been used for long makes room.
+ * plan's own blocks, it stays. As long as all of them fit, those in use take no other room than those that stay; once
+ * one had to leave, the plan's peak is kept free. What is there is not evicted for the latest one: of tensors that take
+ * turns, the one unused for longest comes next. Only what has not been used for long makes room.
  */
 #include "replay/executor_state.h"
 

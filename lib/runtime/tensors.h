@@ -57,16 +57,16 @@ void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes
 /* The adopted managed memory around an address. 1, or 0: there is none. */
 int um_tensors_adopted(const struct um_tensors *t, uint64_t addr, struct um_executor_range *out);
 
-/* Managed memory that was ever allocated, in whole blocks: an array to be freed (NULL: out of memory) and its length.
- * If all fits into `capacity` blocks, without that of tensors which plans do not contain: it will be used again, and
- * would fault page by page if it were discarded. */
 /* Have the tensors that were alive at once never exceeded the budget? */
 static inline int um_tensors_have_fitted(const struct um_tensors *t, uint64_t budget)
 {
 	return t->bytes_live_peak <= budget;
 }
 
-uint64_t um_tensors_count_used(const struct um_tensors *t); /* all blocks of it */
+/* Blocks of managed memory that was ever allocated. */
+uint64_t um_tensors_count_used(const struct um_tensors *t);
+/* These: an array to be freed (NULL: out of memory) and its length. If all fit into `capacity` blocks, without those of
+ * tensors which plans do not contain: they will be used again, and would fault page by page if they were discarded. */
 size_t um_tensors_used(const struct um_tensors *t, uint64_t capacity, struct um_executor_range **out);
 
 /* Claims the places of the schedule's births, so that tensors get them without a search; um_arena_pool_unclaim undoes
