@@ -460,7 +460,7 @@ static void walk(struct um_compiled_plan_walk *b)
 		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
 			if (s < b->n_slots ? b->ops_before || b->twin[s] == UM_NONE : !b->ops_before)
 				die(b, s, op);
-		if (op == n_ops)
+		if (op == n_ops) /* that was freed after the last op */
 			break;
 		for (; born < plan->sched.births.n; born++) {
 			uint32_t s = plan->sched.births.at[born];

@@ -234,8 +234,9 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 		       const struct um_cursor *cursor)
 {
 	const struct um_action *a = ex->iteration->actions.at, *end = a + ex->iteration->actions.n;
-	uint64_t known = ex->lanes.limit.watches && c->resident > capacity ? capacity : c->resident;
-	uint64_t blocks = known > c->dropped ? known - c->dropped : 0;
+	/* of those that may be there, no more are than fit, if the driver keeps the budget */
+	uint64_t there = ex->lanes.limit.watches && c->resident > capacity ? capacity : c->resident;
+	uint64_t blocks = there > c->dropped ? there - c->dropped : 0;
 	uint32_t k = 0, own;
 	uint64_t last;
 	int stayed;

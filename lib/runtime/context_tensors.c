@@ -99,12 +99,12 @@ static uint64_t missing_blocks(void *user, uint64_t addr, uint64_t bytes)
 /* While no plan is followed, tensors without a planned address stay in the main heap. A program whose shapes always
  * change never follows a plan, and its tensors in two heaps would evict each other. But what an odd iteration leaves
  * would take the places of the plan that waits. Where all tensors have fitted on the device so far, dead memory is
- * resident: other memory would only add to it. */
+ * resident: other memory would add to it until it does not fit. */
 static enum um_arena_pool_heap heap_of(const struct umadv *adv, const struct birth *b)
 {
 	const struct um_replan *r = &adv->replan;
 
-	if (um_replan_hints(r) && !um_tensors_have_fitted(&adv->tensors, adv->device.budget))
+	if (um_replan_hints(r) && !um_tensors_fit_tightly(&adv->tensors, adv->device.budget))
 		return UM_ARENA_POOL_UNPLANNED;
 	if (is_long_lived(adv, b->role))
 		return UM_ARENA_POOL_LONG_LIVED;

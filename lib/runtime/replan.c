@@ -354,11 +354,11 @@ static int is_repeated(const struct um_replan *r, const struct um_iteration *las
 	return last->signature == r->last_signature && r->learner.other <= 1.0 / UM_CURSOR_OTHER;
 }
 
-/* Tensors of the next iteration get their places without a search, if there is memory for that. Where all tensors have
- * fitted on the device so far, those of other iterations had better be born there, too, than in further memory. */
+/* Tensors of the next iteration get their places without a search, if there is memory for that. Where all tensors fit,
+ * but no further memory does, those of other iterations had better be born there, too. */
 static void claim_places(struct um_replan *r)
 {
-	if (!um_tensors_have_fitted(r->host.tensors, r->host.device->budget) && r->cursor.on && r->cursor.sched &&
+	if (!um_tensors_fit_tightly(r->host.tensors, r->host.device->budget) && r->cursor.on && r->cursor.sched &&
 	    !um_planned_places_claimed(&r->host.tensors->pool.planned) &&
 	    um_tensors_claim(r->host.tensors, r->cursor.sched))
 		r->notices->errors++;

@@ -63,6 +63,12 @@ static inline int um_tensors_have_fitted(const struct um_tensors *t, uint64_t bu
 	return t->bytes_live_peak <= budget;
 }
 
+/* And would as much memory again not fit beside them? */
+static inline int um_tensors_fit_tightly(const struct um_tensors *t, uint64_t budget)
+{
+	return um_tensors_have_fitted(t, budget) && t->bytes_live_peak > budget / 2;
+}
+
 /* Blocks of managed memory that was ever allocated. */
 uint64_t um_tensors_count_used(const struct um_tensors *t);
 /* These: an array to be freed (NULL: out of memory) and its length. If all fit into `capacity` blocks, without those of
