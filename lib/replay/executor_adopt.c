@@ -28,6 +28,9 @@ struct um_cleared {
 	uint64_t blocks; /* that it and those before it evict */
 };
 
+/* Evictions by one lane; addresses ascend. */
+typedef UM_VEC(struct um_cleared) cleared_by;
+
 /* Evictions of what a plan does not use. */
 struct um_clearing {
 	const uint64_t *keep; /* blocks that stay, ascending */
@@ -40,11 +43,16 @@ struct um_clearing {
 	unsigned marked; /* streams with a mark after all ops so far */
 	uint64_t resident; /* blocks that may be on the device */
 	uint64_t unsure; /* those of them that the plan does not use, and stay */
-	uint64_t evicted, dropped; /* those of them that the out lane and the drop lane evict */
-	UM_VEC(struct um_cleared) out; /* by action of the out lane; addresses ascend */
+	cleared_by lane[UM_EVICT_LANES];
 	UM_VEC(struct um_stayed) stayed; /* addresses ascend */
 	int failed; /* out of memory */
 };
+
+/* Blocks that the first k evictions of a lane make room for. */
+static uint64_t blocks_of(const cleared_by *by, uint32_t k)
+{
+	return k ? by->at[k - 1].blocks : 0;
+}
 
 /* 0 or -EAGAIN. */
 static int put_run(struct um_executor *ex, struct um_clearing *c, enum um_action_kind kind, struct um_executor_range r,
@@ -60,6 +68,7 @@ static int put_run(struct um_executor *ex, struct um_clearing *c, enum um_action
 static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_action_kind kind, uint64_t addr,
 		      uint64_t bytes)
 {
+	cleared_by *by = &c->lane[kind == UM_ACTION_EVICT ? UM_LANE_OUT : UM_LANE_DROP];
 	uint64_t blocks = bytes / UM_BLOCK_BYTES;
 	struct um_executor_range r;
 	unsigned streams;
@@ -75,12 +84,8 @@ static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_act
 	ex->unpoked = 1;
 	if (put_run(ex, c, kind, r, streams))
 		return;
-	if (kind != UM_ACTION_EVICT) {
-		c->dropped += blocks;
-		return;
-	}
-	c->evicted += blocks;
-	c->failed |= um_vec_push(&c->out, ((struct um_cleared){addr, addr + bytes, c->evicted})) != 0;
+	blocks += blocks_of(by, (uint32_t)by->n);
+	c->failed |= um_vec_push(by, ((struct um_cleared){addr, addr + bytes, blocks})) != 0;
 }
 
 /* Without better knowledge: have hints made it resident? */
@@ -191,13 +196,13 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 	evict_run(ex, c, run_kind, run, bytes);
 }
 
-/* The number of evictions after which a block that is evicted is on the host; 0: none of them evicts it. */
-static uint32_t find_cleared(const struct um_clearing *c, uint64_t addr)
+/* The number of this lane's evictions after which a block is not on the device; 0: none of them evicts it. */
+static uint32_t find_cleared(const cleared_by *by, uint64_t addr)
 {
 	uint32_t lo = 0;
 
-	UM_BISECT(lo, c->out.n, i, c->out.at[i].end <= addr)
-	return lo < c->out.n && c->out.at[lo].addr <= addr ? lo + 1 : 0;
+	UM_BISECT(lo, by->n, i, by->at[i].end <= addr)
+	return lo < by->n && by->at[lo].addr <= addr ? lo + 1 : 0;
 }
 
 static struct um_stayed *find_stayed(const struct um_clearing *c, uint64_t addr)
@@ -229,16 +234,17 @@ static void note_evicted(const struct um_clearing *c, struct um_executor_range r
 
 /* Which ins of the first iteration prefetch what is resident; and what those wait for that wait for no eviction of the
  * plan's own: the fewest evictions before the plan that leave room for the blocks which are not on the device, so that
- * both directions of the link are used at once. `base`: the number of evictions before those. */
-static void find_early(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity, uint32_t base,
+ * both directions of the link are used at once. Drops come first: they copy nothing. `base`: by lane, the number of
+ * evictions before those. */
+static void find_early(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity, const uint32_t *base,
 		       const struct um_cursor *cursor)
 {
 	const struct um_action *a = ex->iteration->actions.at, *end = a + ex->iteration->actions.n;
+	const cleared_by *out = &c->lane[UM_LANE_OUT], *drop = &c->lane[UM_LANE_DROP];
 	/* of those that may be there, no more are than fit, if the driver keeps the budget */
-	uint64_t there = ex->lanes.limit.watches && c->resident > capacity ? capacity : c->resident;
-	uint64_t blocks = there > c->dropped ? there - c->dropped : 0;
-	uint32_t k = 0, own;
-	uint64_t last;
+	int some = ex->lanes.limit.watches && c->resident > capacity;
+	uint64_t blocks = some ? capacity : c->resident, last;
+	uint32_t outs = 0, drops = some ? (uint32_t)drop->n : 0, own;
 	int stayed;
 
 	for (; a < end && !c->failed; a++) {
@@ -247,15 +253,20 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 		for (uint64_t off = 0; a->kind == UM_ACTION_PREFETCH && off < r.bytes; off += UM_BLOCK_BYTES) {
 			blocks += !(um_kept_has(c->keep, c->n_keep, r.addr + off) &&
 				    um_executor_residency(ex, r.addr + off, &last));
-			own = find_cleared(c, r.addr + off);
-			k = own > k ? own : k;
+			own = find_cleared(out, r.addr + off);
+			outs = own > outs ? own : outs;
+			own = find_cleared(drop, r.addr + off);
+			drops = own > drops ? own : drops;
 		}
-		while (k < c->out.n && blocks > capacity + (k ? c->out.at[k - 1].blocks : 0))
-			k++;
+		while (drops < drop->n && blocks > capacity + blocks_of(drop, drops) + blocks_of(out, outs))
+			drops++;
+		while (outs < out->n && blocks > capacity + blocks_of(drop, drops) + blocks_of(out, outs))
+			outs++;
 		if (a->kind != UM_ACTION_PREFETCH && a->kind != UM_ACTION_REFRESH)
 			note_evicted(c, r);
 		stayed = a->kind == UM_ACTION_PREFETCH && have_stayed(c, r);
-		if (um_vec_push(&ex->early, ((struct um_early_in){stayed ? r.addr : 0, base + k})))
+		if (um_vec_push(&ex->early, ((struct um_early_in){stayed ? r.addr : 0, base[UM_LANE_OUT] + outs,
+								  base[UM_LANE_DROP] + drops})))
 			break;
 	}
 }
@@ -458,13 +469,21 @@ static uint64_t count_away(const struct um_executor *ex, const struct um_schedul
 	return supplied && ex->host.supplied_away ? ex->host.supplied_away(ex->host.user) : supplied;
 }
 
+static void end_clearing(struct um_clearing *c)
+{
+	for (int i = 0; i < UM_EVICT_LANES; i++)
+		um_vec_fini(&c->lane[i]);
+	um_vec_fini(&c->others);
+	um_vec_fini(&c->stayed);
+}
+
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
 	struct um_clearing c = {.keep = p->blocks.at, .n_keep = p->blocks.n};
 	struct um_kept kept = {0}, prefetched = {0};
 	uint64_t peak, away;
-	uint32_t base;
+	uint32_t base[UM_EVICT_LANES];
 	int err;
 
 	if (um_executor_too_many_streams(ex))
@@ -505,16 +524,15 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		c.failed |= find_others(ex, used, n_used, beside(capacity_blocks, peak), &c) != 0;
 	}
 	ex->dead_room = c.dead_room = room_for_dead(ex, &c, cursor->sched, capacity_blocks);
-	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
+	for (int i = 0; i < UM_EVICT_LANES; i++)
+		base[i] = um_lanes_evict_queued(&ex->lanes, (enum um_evict_lane)i);
 	for (size_t i = 0; i < n_used; i++)
 		evict_unplanned(ex, &used[i], &c);
 	find_early(ex, &c, capacity_blocks, base, cursor);
 	open_room(ex, &c, capacity_blocks, cursor->sched, away);
 	if (ex->unpoked)
 		um_executor_poke(ex);
-	um_vec_fini(&c.others);
-	um_vec_fini(&c.out);
-	um_vec_fini(&c.stayed);
+	end_clearing(&c);
 	um_vec_fini(&kept);
 	um_vec_fini(&prefetched);
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
@@ -535,8 +553,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 		evict_unplanned(ex, &used[i], &dead);
 	while (um_executor_room_exceeded(ex, &addr))
 		evict_run(ex, &dead, UM_ACTION_EVICT, addr, UM_BLOCK_BYTES);
-	um_vec_fini(&dead.out);
-	um_vec_fini(&dead.stayed);
+	end_clearing(&dead);
 	begin_counts(ex, ex->turn + 1);
 	if (um_advice_state_any_ended(&ex->host_resident))
 		um_executor_withdraw_ended(ex);

@@ -130,6 +130,11 @@ static inline uint32_t room_of(const struct um_executor *ex, const struct um_act
 	return number(a->room, ex->out_base, ex->out_least);
 }
 
+static inline uint32_t drops_of(const struct um_executor *ex, const struct um_action *a)
+{
+	return ex->drop_base + a->drops;
+}
+
 static inline uint32_t ins_of(const struct um_executor *ex, const struct um_action *a)
 {
 	return number(a->room, ex->in_base, ex->in_least);
@@ -193,9 +198,9 @@ static inline __attribute__((always_inline)) int put_drop(struct um_executor *ex
 	return err;
 }
 
-/* Queues an action of any kind on a range of its own. `room`: the number of outs that an in waits for. 0 or -EAGAIN. */
+/* Queues an action of any kind on a range of its own. `room`: what an in waits for. 0 or -EAGAIN. */
 static __attribute__((noinline)) int put(struct um_executor *ex, const struct um_action *a, struct um_executor_range r,
-					 uint32_t room, unsigned streams, struct marks *m)
+					 struct um_executor_room room, unsigned streams, struct marks *m)
 {
 	struct um_lanes *l = &ex->lanes;
 
@@ -205,7 +210,7 @@ static __attribute__((noinline)) int put(struct um_executor *ex, const struct um
 	case UM_ACTION_PREFETCH:
 		if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
 			r.bytes = 0;
-		return um_lanes_in(l, r.addr, r.bytes, room, ex->drop_base + a->drops);
+		return um_lanes_in(l, r.addr, r.bytes, room.outs, room.drops);
 	case UM_ACTION_EVICT:
 	case UM_ACTION_LEAVE_TO_DRIVER:
 		if (streams & ~m->outs && mark_for_outs(ex, streams & ~m->outs, m))
@@ -225,9 +230,11 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, const s
 	struct um_executor_range r = {a->addr, a->bytes};
 	size_t index = (size_t)(a - ex->iteration->actions.at);
 	const struct um_early_in *early = !ex->turn && index < ex->early.n ? &ex->early.at[index] : NULL;
-	uint32_t room = early && a->room <= 0 ? early->outs : room_of(ex, a);
+	struct um_executor_room room = {room_of(ex, a), drops_of(ex, a)};
 	unsigned streams = a->streams;
 
+	if (early && a->room <= 0)
+		room = (struct um_executor_room){early->outs, a->drops ? room.drops : early->drops};
 	if (!ex->inside || is_moved(a, cursor)) {
 		if (ex->can_refresh && !is_rotated(a, cursor))
 			ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
@@ -235,8 +242,8 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, const s
 	}
 	if (ex->supplied.blocks.most && is_supplied(a, cursor))
 		r = um_executor_supply(ex, a->kind, r);
-	if (ex->supplied.outs && (int32_t)(ex->supplied.outs - room) > 0)
-		room = ex->supplied.outs;
+	if (ex->supplied.outs && (int32_t)(ex->supplied.outs - room.outs) > 0)
+		room.outs = ex->supplied.outs;
 	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor) || is_supplied(a, cursor))
 		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
 	if (early && early->resident == r.addr)
@@ -254,7 +261,8 @@ static __attribute__((noinline)) int put_discard(struct um_executor *ex, const s
 
 static __attribute__((noinline)) int put_in_place(struct um_executor *ex, const struct um_action *a, struct marks *m)
 {
-	return put(ex, a, (struct um_executor_range){a->addr, a->bytes}, room_of(ex, a), a->streams, m);
+	return put(ex, a, (struct um_executor_range){a->addr, a->bytes},
+		   (struct um_executor_room){room_of(ex, a), drops_of(ex, a)}, a->streams, m);
 }
 
 /* Queues actions at their planned places, in a later iteration. 0 or -EAGAIN. */
@@ -267,7 +275,7 @@ static inline __attribute__((always_inline)) int put_planned(struct um_executor 
 
 	for (; a < end; a++) {
 		if (a->kind == UM_ACTION_PREFETCH) {
-			if (um_lanes_put_in(l, in, a->addr, a->bytes, room_of(ex, a), ex->drop_base + a->drops))
+			if (um_lanes_put_in(l, in, a->addr, a->bytes, room_of(ex, a), drops_of(ex, a)))
 				return -EAGAIN;
 			bytes += a->bytes;
 			hints++;

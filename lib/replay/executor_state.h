@@ -15,7 +15,7 @@
 
 struct um_early_in {
 	uint64_t resident; /* where the blocks of a prefetch are resident as the plan begins, and stay; 0: nowhere */
-	uint32_t outs; /* that it waits for */
+	uint32_t outs, drops; /* that it waits for */
 };
 
 /* The room beside a plan, for its supplied tensors (executor_supplied.c). */

@@ -57,6 +57,7 @@ static void make_plan(struct um_plan *plan)
 
 struct result {
 	uint32_t first, last; /* number of evictions that these prefetches wait for */
+	uint32_t first_drops, last_drops; /* the same of discards */
 	uint32_t outs; /* evictions */
 	uint64_t blocks; /* prefetched */
 	uint64_t listed; /* evicted blocks that hints have prefetched */
@@ -148,6 +149,8 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 		tap_bail("no prefetch");
 	r.first = ex->lanes.in_ring[0].wait;
 	r.last = ex->lanes.in_ring[ins - 1].wait;
+	r.first_drops = ex->lanes.in_ring[0].drops;
+	r.last_drops = ex->lanes.in_ring[ins - 1].drops;
 	for (uint32_t i = 0; i < ins; i++)
 		r.blocks += ex->lanes.in_ring[i].bytes / MIB2;
 	um_executor_begin(ex, &used, 1);
@@ -216,6 +219,8 @@ int main(void)
 	r = begin_dead(OTHERS, (struct plan_kind){0});
 	is_u64(r.dropped, PLANNED, "as much dead memory is discarded as the plan needs");
 	is_u64(r.outs, 0, "no dead memory is copied");
+	is_u64(r.first_drops, 1, "the first prefetch waits for one discard");
+	is_u64(r.last_drops, PLANNED / UM_RUN_OUT, "the last one waits for as many blocks as the plan brings");
 	is_u64(r.dropped_later, PLANNED, "dead memory stays in the next iteration, too, where it has room");
 	is_u64(begin_dead(OTHERS + PLANNED, (struct plan_kind){0}).dropped, 0,
 	       "dead memory stays where all memory fits on the device");
