@@ -59,6 +59,15 @@ void um_horizon_forget(struct um_horizon *h)
 	h->before = h->overwritten = um_executor_room_now(h->host.executor);
 }
 
+/* A plan that was followed until now will probably be followed again. What it begins with is not used before the next
+ * repetition, unless ops say otherwise; of the rest nothing is known. */
+static uint64_t next_of_recalled(const struct um_horizon *h, uint64_t addr)
+{
+	if (h->host.plan_begins(h->host.user, addr) == UM_RESIDENT)
+		return um_horizon_current(h) + h->host.predictor->reach + 1;
+	return UM_HORIZON_UNKNOWN;
+}
+
 static void recall_block(void *user, uint64_t addr)
 {
 	struct um_horizon *h = user;
@@ -67,7 +76,7 @@ static void recall_block(void *user, uint64_t addr)
 
 	if (um_horizon_blocks_live(t) == h->host.capacity || um_horizon_blocks_find(t, addr))
 		return;
-	b = um_horizon_blocks_come(t, addr, UM_HORIZON_UNKNOWN, um_horizon_has_host(h, addr));
+	b = um_horizon_blocks_come(t, addr, next_of_recalled(h, addr), um_horizon_has_host(h, addr));
 	b->in = um_executor_in_queued(h->host.executor);
 	b->streams = UINT_MAX;
 	b->early = 0;
@@ -106,6 +115,7 @@ void um_horizon_recall(struct um_horizon *h)
 {
 	um_executor_visit_resident(h->host.executor, recall_block, h);
 	h->recalled = 1;
+	h->begun = um_horizon_current(h);
 }
 
 /* --- the op at hand ----------------------------------------------------------------------------------------------- */

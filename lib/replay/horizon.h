@@ -23,7 +23,8 @@
  * Predictions are followed as long as they are better than none. Each eviction is compared with the one that would have
  * been made by the other order, that of the latest uses: whichever victim is used first was the wrong one. Where
  * predictions lose, victims are the least recently used blocks, and nothing is done ahead but evictions for the next
- * op. Then the comparison goes on with the two orders exchanged.
+ * op. Then the comparison goes on with the two orders exchanged. Evictions before a plan was followed do not count: its
+ * ops have used blocks meanwhile.
  *
  * A prefetch takes the room of one eviction. One for an op at hand takes that of a block without a live tensor rather
  * than wait for copies that are pending.
@@ -133,6 +134,7 @@ struct um_horizon {
 	uint32_t n_large; /* ops above the budget so far that stream */
 	uint64_t n_in; /* blocks prefetched */
 	uint64_t used; /* blocks that ops have used since those were last looked for that were not used as expected */
+	uint64_t begun; /* number of the op at hand when what is resident was recalled */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t unbrought; /* blocks that scanned ops overwrite, and that were not resident */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */

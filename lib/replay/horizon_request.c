@@ -127,7 +127,7 @@ void um_horizon_judge(struct um_horizon *h, uint64_t addr)
 	struct um_horizon_gone *g = gone_of(h, addr);
 	int64_t lead;
 
-	if (g->addr != addr || !g->rival)
+	if (g->addr != addr || !g->rival || g->op <= h->begun)
 		return;
 	lead = h->lead + (is_used_since(h, g->rival, g->op) == g->foretold ? LEAD_RIGHT : -LEAD_WRONG);
 	h->lead = lead > most ? most : lead < least ? least : lead;

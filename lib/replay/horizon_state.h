@@ -25,10 +25,13 @@ static inline uint64_t um_horizon_capacity(const struct um_horizon *h)
 	return h->host.capacity - h->reserve;
 }
 
-/* Does op number `op` come in a later iteration, for which a plan prefetches the block? */
+/* Does op number `op` come in a later iteration, or at a time of which nothing is known, and does a plan prefetch the
+ * block for it? */
 static inline int um_horizon_plan_brings(const struct um_horizon *h, uint64_t addr, uint64_t op)
 {
-	return um_predictor_is_later(h->host.predictor, op) &&
+	const struct um_predictor *p = h->host.predictor;
+
+	return (um_predictor_is_later(p, op) || um_predictor_is_unseen(p, op)) &&
 	       h->host.plan_begins(h->host.user, addr) == UM_NOT_RESIDENT;
 }
 

@@ -158,6 +158,8 @@ static inline void um_predictor_skip(struct um_predictor *p)
 const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i);
 /* Is op number `op`, which probably comes, one of a later iteration? */
 int um_predictor_is_later(const struct um_predictor *p, uint64_t op);
+/* Does it come after all ops that may be repeated, so that nothing is known of it? */
+int um_predictor_is_unseen(const struct um_predictor *p, uint64_t op);
 /* Its use number k (< n_uses). 0: the tensor is not known, or not born yet. */
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
 			struct um_predicted_use *out);

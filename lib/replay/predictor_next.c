@@ -142,6 +142,11 @@ int um_predictor_is_later(const struct um_predictor *p, uint64_t op)
 	       um_predictor_op_at(p, then)->iteration != um_predictor_op_at(p, p->match)->iteration;
 }
 
+int um_predictor_is_unseen(const struct um_predictor *p, uint64_t op)
+{
+	return !p->match || p->match + (op - p->n_ops) > p->n_ops;
+}
+
 const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i)
 {
 	const struct um_predictor_op *op = um_predictor_op_at(p, p->match + i);

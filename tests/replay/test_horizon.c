@@ -292,12 +292,64 @@ static uint64_t left_by_iterations(uint64_t away)
 	return resident;
 }
 
+/* The same after three iterations that use them in turn, and a further one, under no plan, in which other ops do. */
+static uint64_t left_by_odd_iteration(uint64_t away)
+{
+	uint64_t resident = 0;
+	struct rig r;
+
+	rig_open(&r, 5, 5);
+	r.away = away;
+	for (uint32_t i = 0; i < 8; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 4 * 8; i++) {
+		if (i % 8 == 0)
+			um_predictor_begin(&r.predictor);
+		if (i == 3 * 8) {
+			um_predictor_skip(&r.predictor);
+			um_horizon_forget(&r.horizon);
+			um_horizon_recall(&r.horizon);
+		}
+		op(&r, i < 3 * 8 ? "each" : "odd", 400000, USED(i % 8));
+	}
+	for (uint32_t i = 0; i < 8; i++)
+		resident |= (uint64_t)is_resident(&r, i) << i;
+	rig_close(&r);
+	return resident;
+}
+
+/* Tensors, a bit each, that are resident when an op has used the sixth one in memory for five, whose first uses were
+ * under a plan. */
+static uint64_t left_after_plan(uint64_t away)
+{
+	uint64_t resident = 0;
+	struct rig r;
+
+	rig_open(&r, 5, 5);
+	r.away = away;
+	for (uint32_t i = 0; i < 6; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 5; i++)
+		op(&r, "planned", 400000, USED(i));
+	um_horizon_forget(&r.horizon);
+	um_horizon_recall(&r.horizon);
+	op(&r, "odd", 400000, USED(5));
+	for (uint32_t i = 0; i < 6; i++)
+		resident |= (uint64_t)is_resident(&r, i) << i;
+	rig_close(&r);
+	return resident;
+}
+
 static void before_plan(void)
 {
 	const uint64_t away = 1u << 2 | 1u << 3;
 
 	ok((left_by_iterations(0) & away) == away, "at the end of an iteration what is used next is resident");
 	is_u64(left_by_iterations(away) & away, 0, "what a plan begins without leaves before it");
+	is_u64(left_by_odd_iteration(7u << 2), 0xff & ~(7u << 2),
+	       "in an odd iteration it leaves as soon as an op has used it");
+	is_u64(left_after_plan(1u << 3), 0x3f & ~(1u << 3), "where a plan is left it leaves first");
+	is_u64(left_after_plan(1u << 1), 0x3f & ~(1u << 1), "whenever ops have used it");
 }
 
 /* Tensors that live for one op. */
@@ -1005,6 +1057,41 @@ static void order(void)
 	ok(latest.percent >= 100, "and by latest uses all of them would be (%d %%)", (int)latest.percent);
 }
 
+/* How far the lead of predictions changes as an op needs a tensor whose eviction can be judged. `plan`: a plan was
+ * followed since that eviction. */
+static int64_t judged(int plan)
+{
+	uint32_t absent = 0;
+	int64_t lead;
+	struct rig r;
+
+	rig_open(&r, 5, 5);
+	for (uint32_t i = 0; i < 8; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 12 * 8; i++) {
+		if (i % 8 == 0)
+			um_predictor_begin(&r.predictor);
+		op(&r, "op", 400000, USED(i % 8));
+	}
+	if (plan) {
+		um_horizon_forget(&r.horizon);
+		um_horizon_recall(&r.horizon);
+	}
+	while (is_resident(&r, absent))
+		absent++;
+	lead = r.horizon.lead;
+	op(&r, "op", 400000, USED(absent));
+	lead = r.horizon.lead - lead;
+	rig_close(&r);
+	return lead;
+}
+
+static void judge(void)
+{
+	ok(judged(0) != 0, "an op that needs what was evicted shows which victim was right");
+	is_int(judged(1), 0, "it shows nothing if a plan was followed since then");
+}
+
 /* One of four models of six tensors is used at random after 24 long ops on another tensor. Three fit. Blocks that
  * are prefetched before their model is chosen. `trust`: in prefetches after a fork. `*trusted`: others still are. */
 static uint64_t prefetched_after_fork(int64_t trust, int *trusted)
@@ -1148,6 +1235,7 @@ int main(void)
 	queue_full();
 	dropped();
 	order();
+	judge();
 	after_fork();
 	overdue();
 	late_by_iterations();
