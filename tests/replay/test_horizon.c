@@ -268,17 +268,33 @@ static void hot(void)
 	rig_close(&r);
 }
 
+/* Opens a rig for five tensors, of which `n` are alive. The plan to come begins without those of `away`. */
+static void open_for_five(struct rig *r, uint32_t n, uint64_t away)
+{
+	rig_open(r, 5, 5);
+	r->away = away;
+	for (uint32_t i = 0; i < n; i++)
+		born(r, i);
+}
+
+/* Closes it. Returns those of these tensors that are resident, a bit each. */
+static uint64_t close_with_resident(struct rig *r, uint32_t n)
+{
+	uint64_t resident = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		resident |= (uint64_t)is_resident(r, i) << i;
+	rig_close(r);
+	return resident;
+}
+
 /* The tensors, a bit each, that are resident after three iterations that use eight of them in turn, and the last of
  * them after each other one, in memory for five. The plan to come begins without those of `away`. */
 static uint64_t left_by_iterations(uint64_t away)
 {
-	uint64_t resident = 0;
 	struct rig r;
 
-	rig_open(&r, 5, 5);
-	r.away = away;
-	for (uint32_t i = 0; i < 8; i++)
-		born(&r, i);
+	open_for_five(&r, 8, away);
 	for (int n = 0; n < 3; n++) {
 		um_predictor_begin(&r.predictor);
 		for (uint32_t i = 0; i < 7; i++) {
@@ -286,22 +302,15 @@ static uint64_t left_by_iterations(uint64_t away)
 			op(&r, "last", 400000, USED(7));
 		}
 	}
-	for (uint32_t i = 0; i < 8; i++)
-		resident |= (uint64_t)is_resident(&r, i) << i;
-	rig_close(&r);
-	return resident;
+	return close_with_resident(&r, 8);
 }
 
 /* The same after three iterations that use them in turn, and a further one, under no plan, in which other ops do. */
 static uint64_t left_by_odd_iteration(uint64_t away)
 {
-	uint64_t resident = 0;
 	struct rig r;
 
-	rig_open(&r, 5, 5);
-	r.away = away;
-	for (uint32_t i = 0; i < 8; i++)
-		born(&r, i);
+	open_for_five(&r, 8, away);
 	for (uint32_t i = 0; i < 4 * 8; i++) {
 		if (i % 8 == 0)
 			um_predictor_begin(&r.predictor);
@@ -312,32 +321,22 @@ static uint64_t left_by_odd_iteration(uint64_t away)
 		}
 		op(&r, i < 3 * 8 ? "each" : "odd", 400000, USED(i % 8));
 	}
-	for (uint32_t i = 0; i < 8; i++)
-		resident |= (uint64_t)is_resident(&r, i) << i;
-	rig_close(&r);
-	return resident;
+	return close_with_resident(&r, 8);
 }
 
 /* Tensors, a bit each, that are resident when an op has used the sixth one in memory for five, whose first uses were
  * under a plan. */
 static uint64_t left_after_plan(uint64_t away)
 {
-	uint64_t resident = 0;
 	struct rig r;
 
-	rig_open(&r, 5, 5);
-	r.away = away;
-	for (uint32_t i = 0; i < 6; i++)
-		born(&r, i);
+	open_for_five(&r, 6, away);
 	for (uint32_t i = 0; i < 5; i++)
 		op(&r, "planned", 400000, USED(i));
 	um_horizon_forget(&r.horizon);
 	um_horizon_recall(&r.horizon);
 	op(&r, "odd", 400000, USED(5));
-	for (uint32_t i = 0; i < 6; i++)
-		resident |= (uint64_t)is_resident(&r, i) << i;
-	rig_close(&r);
-	return resident;
+	return close_with_resident(&r, 6);
 }
 
 static void before_plan(void)
@@ -1065,9 +1064,7 @@ static int64_t judged(int plan)
 	int64_t lead;
 	struct rig r;
 
-	rig_open(&r, 5, 5);
-	for (uint32_t i = 0; i < 8; i++)
-		born(&r, i);
+	open_for_five(&r, 8, 0);
 	for (uint32_t i = 0; i < 12 * 8; i++) {
 		if (i % 8 == 0)
 			um_predictor_begin(&r.predictor);
