@@ -241,10 +241,10 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 {
 	const struct um_action *a = ex->iteration->actions.at, *end = a + ex->iteration->actions.n;
 	const cleared_by *out = &c->lane[UM_LANE_OUT], *drop = &c->lane[UM_LANE_DROP];
-	/* of those that may be there, no more are than fit, if the driver keeps the budget */
-	int some = ex->lanes.limit.watches && c->resident > capacity;
-	uint64_t blocks = some ? capacity : c->resident, last;
-	uint32_t outs = 0, drops = some ? (uint32_t)drop->n : 0, own;
+	/* of those that may be there, no more are than fit, if the driver keeps the budget; a drop need not free any */
+	int unsure = ex->lanes.limit.watches && c->resident > capacity;
+	uint64_t blocks = unsure ? capacity : c->resident, last;
+	uint32_t outs = 0, drops = unsure ? (uint32_t)drop->n : 0, own;
 	int stayed;
 
 	for (; a < end && !c->failed; a++) {
