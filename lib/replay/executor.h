@@ -178,6 +178,9 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
  * -EAGAIN. */
 int um_executor_evict_all(struct um_executor *ex, const struct um_executor_range *r, size_t n,
 			  struct um_executor_room *room);
+/* What waits for all evictions requested so far will also come after the ops launched so far on these streams, a bit
+ * each. 0 or -EAGAIN. */
+int um_executor_fence(struct um_executor *ex, unsigned streams);
 /* The op at hand overwrites these blocks, which are not resident, as a whole: discards their content, so that a
  * prefetch, which waits for `*room`, copies nothing. `*marked`: the streams with a mark after the ops launched so far,
  * a bit each. 1; 0: the content may be needed; -EAGAIN. */

@@ -96,6 +96,21 @@ int um_executor_evict_all(struct um_executor *ex, const struct um_executor_range
 	return err;
 }
 
+int um_executor_fence(struct um_executor *ex, unsigned streams)
+{
+	struct um_lanes *l = &ex->lanes;
+
+	streams &= um_executor_streams(ex);
+	if (um_executor_mark(ex, streams))
+		return -EAGAIN;
+	if (l->results.listener.report && um_lanes_expect(l, UM_ACTION_LEAVE_TO_DRIVER, UM_HINT_RESULTS_NO_OP))
+		return -EAGAIN;
+	if (um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_LEAVE_TO_DRIVER, 0, 0, um_lanes_in_done(l), streams))
+		return -EAGAIN;
+	ex->unpoked = 1;
+	return 0;
+}
+
 int um_executor_overwrite(struct um_executor *ex, uint64_t addr, uint64_t bytes, unsigned *marked,
 			  struct um_executor_room *room)
 {

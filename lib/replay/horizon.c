@@ -331,6 +331,7 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 		h->clock = last.at;
 	if (share < 1) {
 		h->partial = 1;
+		h->paging |= 1u << stream;
 		um_horizon_forget(h); /* its page faults evict blocks that are not known here */
 		return 0;
 	}
@@ -354,6 +355,18 @@ static void doubt_overdue(struct um_horizon *h)
 	h->used = 0;
 }
 
+/* What is prefetched while page faults serve an op, they evict again. 0 or -EAGAIN. */
+static int await_paging(struct um_horizon *h)
+{
+	if (!h->paging)
+		return 0;
+	if (um_executor_fence(h->host.executor, h->paging))
+		return -EAGAIN;
+	h->paging = 0;
+	h->before = um_executor_room_now(h->host.executor);
+	return 0;
+}
+
 void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns,
 		   int streams)
 {
@@ -370,7 +383,7 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 	    (h->host.capacity - h->host.capacity / FITS_SHARE) * UM_BLOCK_BYTES)
 		h->fits = 0;
 	doubt_overdue(h);
-	if (request_all(h, stream, uses, n, ns, streams)) { /* the queues are full */
+	if (await_paging(h) || request_all(h, stream, uses, n, ns, streams)) { /* the queues are full */
 		um_executor_cancel(h->host.executor);
 		um_horizon_forget(h);
 	}

@@ -26,6 +26,9 @@
  * op. Then the comparison goes on with the two orders exchanged. Evictions before a plan was followed do not count: its
  * ops have used blocks meanwhile.
  *
+ * While page faults serve an op above the budget, the driver evicts whatever it has: prefetches for later ops wait until
+ * that op has ended.
+ *
  * A prefetch takes the room of one eviction. One for an op at hand takes that of a block without a live tensor rather
  * than wait for copies that are pending.
  *
@@ -131,6 +134,7 @@ struct um_horizon {
 	struct um_horizon_paged paged[UM_HORIZON_PAGED]; /* of op number `paged_op`, 0: none so far */
 	uint32_t n_paged;
 	uint64_t paged_op;
+	unsigned paging; /* streams whose latest ops page faults may still serve, a bit each */
 	uint32_t n_large; /* ops above the budget so far that stream */
 	uint64_t n_in; /* blocks prefetched */
 	uint64_t used; /* blocks that ops have used since those were last looked for that were not used as expected */

@@ -919,6 +919,33 @@ static void loaded_table(void)
 	rig_close(&r);
 }
 
+/* Page faults of an op above the budget, and of one after it that fits, if that is announced. */
+static uint64_t faults_of_large(int then)
+{
+	uint64_t faults;
+	struct rig r;
+
+	rig_open(&r, 5, 5);
+	for (uint32_t i = 0; i < 12; i++) {
+		born(&r, i);
+		op(&r, "init", 1000, USED(i));
+	}
+	op(&r, "large", 1000000, USED(0, 1, 2, 3, 4, 5, 6, 7));
+	if (then)
+		op(&r, "next", 1000000, USED(8, 9, 10, 11));
+	faults = tally_of(&r).faults;
+	rig_close(&r);
+	return faults;
+}
+
+static void after_large(void)
+{
+	uint64_t faults = faults_of_large(0);
+
+	ok(faults > 0, "an op above the budget faults (%d faults)", (int)faults);
+	is_u64(faults_of_large(1), faults, "these faults displace no blocks of the next op");
+}
+
 /* --- requests that are not carried out ---------------------------------------------------------------------------- */
 
 /* An op misses more blocks, each of them far from the others, than a queue holds requests. */
@@ -1229,6 +1256,7 @@ int main(void)
 	evict_less_where_unsure();
 	sparse();
 	loaded_table();
+	after_large();
 	queue_full();
 	dropped();
 	order();
