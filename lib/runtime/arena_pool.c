@@ -454,7 +454,7 @@ int um_arena_pool_ends_by_events(struct um_arena_pool *a, uint64_t addr, uint64_
 			i++;
 			continue;
 		}
-		record_missing(a, w, a->streams.usable, 0);
+		record_missing(a, w, a->streams.live, 0);
 		if (w->missing || busy_stream(a, w))
 			return !w->missing;
 		release(a, w->addr, w->bytes);

@@ -18,10 +18,11 @@
  * A stream that was forgotten has no work any more.
  *
  * CUDA may crash when it is passed the handle of a destroyed stream. Unless the ends of streams are known, events are
- * recorded on a stream that the program created only in a call that names it: that of a free is recorded before the
- * stream's next op. While one is missing and memory is short, or a further stream appears, the pool waits for the whole
- * device. After that a stream counts as idle until it is named again. Pieces that it did not use do not wait for an
- * idle stream, or for one that was not named in their lifetime. Not thread-safe: the caller holds the lock.
+ * recorded on a stream that the program created only in a call that names it, or that may name any stream: that of a
+ * free is recorded before the stream's next op, or when a birth waits for its planned place. While one is missing and
+ * memory is short, or a further stream appears, the pool waits for the whole device. After that a stream counts as idle
+ * until it is named again. Pieces that it did not use do not wait for an idle stream, or for one that was not named in
+ * their lifetime. Not thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_ARENA_POOL_H
 #define UM_RUNTIME_ARENA_POOL_H
@@ -98,8 +99,9 @@ void um_arena_pool_unclaim(struct um_arena_pool *a); /* if they are claimed */
  * stream counts as one in each range. Cost: O(pieces that are not free for reuse yet). */
 unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 
-/* Frees the pieces of the range that no stream uses any more. 1: the use of the next one ends with events that were
- * recorded; 0: there is none, or an event is missing. Cost: as above. */
+/* Frees the pieces of the range that no stream uses any more, and records the events that they miss on all streams,
+ * which the caller may use. 1: the use of the next one ends with events that were recorded; 0: there is none, or an
+ * event is missing. Cost: as above. */
 int um_arena_pool_ends_by_events(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 
 /* Adds a region of at least `bytes` to a heap; it begins at `*addr`. 0 or -ENOMEM. */

@@ -23,7 +23,8 @@ static struct umadv *adv;
 static um_stream stream[STREAMS];
 static void *w[WEIGHTS];
 
-static void open_program(uint64_t budget)
+/* `known`: the library is told when streams end, so that it may use their handles in any call. */
+static void open_program(uint64_t budget, int known)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
 	struct um_sim_options so = {.profile = v100, .capacity = budget};
@@ -34,7 +35,8 @@ static void open_program(uint64_t budget)
 	o.budget = budget;
 	if (um_sim_open(&gpu, &so) || um_context_open(&adv, &o, gpu, v100))
 		tap_bail("no simulated device");
-	um_context_know_stream_ends(adv);
+	if (known)
+		um_context_know_stream_ends(adv);
 	for (int i = 0; i < STREAMS; i++)
 		if (gpu->api->cudaStreamCreateWithFlags(gpu, &stream[i], UM_STREAM_NON_BLOCKING))
 			tap_bail("no stream");
@@ -43,11 +45,11 @@ static void open_program(uint64_t budget)
 			tap_bail("no memory");
 }
 
-static void *bear(const char *name)
+static void *bear(const char *name, uint64_t bytes)
 {
 	void *p = NULL;
 
-	if (umadv_alloc(adv, &p, LAYER, name, UMADV_ACT))
+	if (umadv_alloc(adv, &p, bytes, name, UMADV_ACT))
 		tap_bail("no memory");
 	return p;
 }
@@ -71,9 +73,9 @@ static uint64_t iterate(void)
 	umadv_stats_get(adv, &a);
 	umadv_iter(adv, NULL);
 	for (int i = 0; i < LAYERS; i++) {
-		void *work = bear("work");
+		void *work = bear("work", LAYER);
 
-		y[i] = bear("y");
+		y[i] = bear("y", LAYER);
 		run(i, "forward", UMADV_WRITE(y[i]));
 		run(i, "work", UMADV_WRITE(work));
 		umadv_free(adv, work);
@@ -86,9 +88,9 @@ static uint64_t iterate(void)
 	return b.allocs_elsewhere - a.allocs_elsewhere;
 }
 
-static uint64_t later_iteration(uint64_t budget)
+static uint64_t later_iteration(uint64_t budget, int known)
 {
-	open_program(budget);
+	open_program(budget, known);
 	for (int i = 0; i < 6; i++)
 		iterate();
 	return iterate();
@@ -96,19 +98,48 @@ static uint64_t later_iteration(uint64_t budget)
 
 static void test_oversubscribed(void)
 {
-	is_u64(later_iteration(10 * LAYER), 0, "under a plan that evicts births wait for their places");
+	is_u64(later_iteration(10 * LAYER, 1), 0, "under a plan that evicts births wait for their places");
+	umadv_close(adv);
+}
+
+/* Two thirds of the budget, used on both streams. Returns whether it was born at its planned place. */
+static int use_large(const char *name)
+{
+	struct umadv_stats a = {.struct_size = sizeof a}, b = a;
+	void *p;
+
+	umadv_stats_get(adv, &a);
+	p = bear(name, 7 * LAYER);
+	umadv_stats_get(adv, &b);
+	for (int i = 0; i < STREAMS; i++)
+		run(i, name, UMADV_UPDATE(p));
+	umadv_free(adv, p);
+	return b.allocs_planned > a.allocs_planned;
+}
+
+static void test_unknown_ends(void)
+{
+	int placed = 0;
+
+	open_program(10 * LAYER, 0);
+	for (int i = 0; i < 8; i++) {
+		umadv_iter(adv, NULL);
+		placed = use_large("first");
+		placed += use_large("second");
+	}
+	is_int(placed, 2, "births wait for streams that are not named meanwhile");
 	umadv_close(adv);
 }
 
 static void test_fits(void)
 {
-	ok(later_iteration(64 * LAYER) > 0, "where all fits into memory births wait for nothing");
+	ok(later_iteration(64 * LAYER, 1) > 0, "where all fits into memory births wait for nothing");
 	umadv_close(adv);
 }
 
 static void test_captures(void)
 {
-	open_program(10 * LAYER);
+	open_program(10 * LAYER, 1);
 	adv->tensors.pool.captured = 1;
 	for (int i = 0; i < 6; i++)
 		iterate();
@@ -132,7 +163,7 @@ static void test_hangs(void)
 
 	signal(SIGALRM, hangs);
 	alarm(PATIENCE_S);
-	later_iteration(10 * LAYER);
+	later_iteration(10 * LAYER, 1);
 	um_sim_wait_value(gpu, stream[1], &word, 1);
 	begin = gpu->api->now(gpu);
 	for (int i = 0; i < 4; i++)
@@ -149,6 +180,7 @@ static void test_hangs(void)
 int main(void)
 {
 	test_oversubscribed();
+	test_unknown_ends();
 	test_fits();
 	test_captures();
 	test_hangs();
