@@ -105,7 +105,8 @@ static int may_stay(struct um_executor *ex, uint64_t addr, uint64_t *dead)
 }
 
 /* The plan occupies occupied.at[i] blocks after prefetch i, and blocks that are prefetched later take room beside them:
- * each prefetch bounds the number of those from the first one on. */
+ * each prefetch bounds the number of those from the first one on. What a slot had before it is supplied does not stay.
+ */
 int um_kept_add_in_turn(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity, uint64_t dead,
 			const struct um_cursor *c, struct um_kept *kept)
 {
@@ -122,6 +123,8 @@ int um_kept_add_in_turn(struct um_executor *ex, const struct um_compiled_plan *p
 			continue;
 		room = capacity > p->occupied.at[prefetch] ? capacity - p->occupied.at[prefetch] : 0;
 		prefetch++;
+		if (is_to_come(a, c))
+			r.bytes = 0;
 		for (; r.bytes && !err; r.addr += UM_BLOCK_BYTES, r.bytes -= UM_BLOCK_BYTES)
 			if (!um_kept_has(kept->at, n_kept, r.addr) && may_stay(ex, r.addr, &dead))
 				err = um_vec_push(&turn, r.addr);

@@ -201,6 +201,10 @@ int main(void)
 	r = begin(first, OTHERS);
 	is_u64(r.last, 0, "what is on the device needs no room");
 	is_u64(r.blocks, 0, "and is not prefetched again");
+	is_u64(begin_kind((struct residency){0, PLANNED, UM_RESIDENT, 0, 0, 0}, PLANNED, 1,
+			  (struct plan_kind){.flags = UM_SLOT_SUPPLIED})
+		       .listed,
+	       PLANNED - 1, "the tensor that a slot was supplied with before leaves room for the next one");
 	r = begin(part, OTHERS);
 	is_u64(r.blocks, PLANNED - 1, "a request of which a block is not on the device is made whole");
 	r = begin(any, OTHERS);
