@@ -200,7 +200,7 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 		r->misplaced++;
 		r->misplaced_bytes += bytes;
 		r->n_misplaced++;
-		if (um_replan_hints(r) && planned != UINT64_MAX)
+		if (planned != UINT64_MAX)
 			add_vacant(r, planned, bytes);
 	}
 	return um_arena_pool_alloc(pool, bytes, heap_of(adv, b), um_horizon_knows(&adv->horizon) ? &missing : NULL,
