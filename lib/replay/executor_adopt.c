@@ -232,6 +232,24 @@ static void note_evicted(const struct um_clearing *c, struct um_executor_range r
 	}
 }
 
+/* The CPU's accesses before op number `op`, from `*next` on: what they use leaves the device. */
+static void note_cpu(const struct um_clearing *c, const struct um_cursor *cursor, uint32_t op, uint32_t *next)
+{
+	const struct um_schedule *s = cursor->sched;
+
+	for (; *next < op && *next < s->ops.n; ++*next) {
+		const struct um_sched_op *o = &s->ops.at[*next];
+		const struct um_sched_use *u = s->uses.at + o->first_use, *end = u + o->n_uses;
+
+		for (; o->stream == UM_STREAM_CPU && u < end; u++) {
+			uint64_t addr = cursor->slots[u->slot].addr + u->off, lo = um_block_of(addr);
+
+			if (cursor->slots[u->slot].addr != UINT64_MAX)
+				note_evicted(c, (struct um_executor_range){lo, addr + u->bytes - lo});
+		}
+	}
+}
+
 /* Which ins of the first iteration prefetch what is resident; and what those wait for that wait for no eviction of the
  * plan's own: the fewest evictions before the plan that leave room for the blocks which are not on the device, so that
  * both directions of the link are used at once. Drops come first: they copy nothing. `base`: by lane, the number of
@@ -244,12 +262,13 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 	/* of those that may be there, no more are than fit, if the driver keeps the budget; a drop need not free any */
 	int unsure = ex->lanes.limit.watches && c->resident > capacity;
 	uint64_t blocks = unsure ? capacity : c->resident, last;
-	uint32_t outs = 0, drops = unsure ? (uint32_t)drop->n : 0, own;
+	uint32_t outs = 0, drops = unsure ? (uint32_t)drop->n : 0, own, op = 0;
 	int stayed;
 
 	for (; a < end && !c->failed; a++) {
 		struct um_executor_range r = um_executor_locate_born(a, cursor);
 
+		note_cpu(c, cursor, a->at, &op);
 		for (uint64_t off = 0; a->kind == UM_ACTION_PREFETCH && off < r.bytes; off += UM_BLOCK_BYTES) {
 			blocks += !(um_kept_has(c->keep, c->n_keep, r.addr + off) &&
 				    um_executor_residency(ex, r.addr + off, &last));

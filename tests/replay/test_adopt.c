@@ -42,7 +42,8 @@ static int is_dead(void *user, uint64_t addr, uint64_t bytes, enum um_executor_w
 	return r->dead && addr >= BASE + PLANNED * MIB2;
 }
 
-static void make_plan(struct um_plan *plan)
+/* `cpu`: the CPU uses the second slot before the op that does. */
+static void make_plan(struct um_plan *plan, int cpu)
 {
 	um_plan_init(plan);
 	make_slot(plan, BASE, MIB2, -1, -1);
@@ -51,7 +52,9 @@ static void make_plan(struct um_plan *plan)
 		plan->sched.slots.at[i].bound.v = (uint64_t)i + 1;
 		plan->sched.slots.at[i].bound_addr = plan->sched.slots.at[i].place;
 	}
-	make_op(plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(plan, "a", cpu ? SLOTS(1) : SLOTS(0), UM_UPDATE);
+	if (cpu)
+		plan->sched.ops.at[0].stream = UM_STREAM_CPU;
 	make_op(plan, "b", SLOTS(1), UM_UPDATE);
 }
 
@@ -78,6 +81,7 @@ struct plan_kind {
 	unsigned flags; /* of its second slot */
 	int driver_evicts;
 	int larger; /* the device has more memory than `capacity` */
+	int cpu; /* its first op is an access of the CPU */
 	uint64_t unused; /* number of its first blocks that are outside the memory in use */
 };
 
@@ -126,7 +130,7 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 
 	used.addr += kind.unused * MIB2;
 	used.bytes -= kind.unused * MIB2;
-	make_plan(&plan);
+	make_plan(&plan, kind.cpu);
 	plan.sched.slots.at[1].flags |= kind.flags;
 	um_compiled_plan_init(&program);
 	um_cursor_init(&cursor);
@@ -201,6 +205,8 @@ int main(void)
 	r = begin(first, OTHERS);
 	is_u64(r.last, 0, "what is on the device needs no room");
 	is_u64(r.blocks, 0, "and is not prefetched again");
+	is_u64(begin_kind(first, OTHERS, PLANNED + OTHERS, (struct plan_kind){.cpu = 1}).blocks, PLANNED - 1,
+	       "what the CPU uses meanwhile is prefetched again");
 	is_u64(begin_kind((struct residency){0, PLANNED, UM_RESIDENT, 0, 0, 0}, PLANNED, 1,
 			  (struct plan_kind){.flags = UM_SLOT_SUPPLIED})
 		       .listed,
