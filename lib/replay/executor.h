@@ -57,8 +57,9 @@ struct um_executor_host {
 	/* What is known of a block as a plan is adopted. `*last`, if known: number of the latest op that used it. NULL:
 	 * nothing. */
 	enum um_residency (*residency)(void *user, uint64_t addr, uint64_t *last);
-	/* Blocks of supplied tensors that may not be on the device as a plan is adopted. NULL: not known. */
-	uint64_t (*supplied_away)(void *user);
+	/* Blocks of supplied tensors that may not be on the device as a plan is adopted. `*there`: those of all tensors
+	 * that are, and take turns to be supplied. NULL: not known. */
+	uint64_t (*supplied_away)(void *user, uint64_t *there);
 	/* Most bytes of the program's tensors alive at once so far. NULL: not known. */
 	uint64_t (*live_peak)(void *user);
 	/* Shrinks a range to the part known to be the program's managed memory: a block at the end of an allocation

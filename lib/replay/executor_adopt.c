@@ -480,12 +480,15 @@ static int has_fitted(const struct um_executor *ex, uint64_t capacity)
 	return ex->host.live_peak && ex->host.live_peak(ex->host.user) <= capacity * UM_BLOCK_BYTES;
 }
 
-/* Blocks of supplied tensors that the first iteration may have to prefetch. */
-static uint64_t count_away(const struct um_executor *ex, const struct um_schedule *s)
+/* Blocks of supplied tensors that the first iteration may have to prefetch. Those that are there stay only where all of
+ * them have room beside the plan's other blocks. */
+static uint64_t count_away(const struct um_executor *ex, const struct um_schedule *s, uint64_t capacity)
 {
-	uint64_t supplied = um_executor_count_supplied(s);
+	uint64_t supplied = um_executor_count_supplied(s), there = 0, away = supplied;
 
-	return supplied && ex->host.supplied_away ? ex->host.supplied_away(ex->host.user) : supplied;
+	if (supplied && ex->host.supplied_away)
+		away = ex->host.supplied_away(ex->host.user, &there);
+	return there > beside(capacity, ex->program->peak_others) ? supplied : away;
 }
 
 static void end_clearing(struct um_clearing *c)
@@ -526,7 +529,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	find_targets(ex, cursor->sched);
 	c.used = prefetched.at;
 	c.n_used = prefetched.n;
-	away = count_away(ex, cursor->sched);
+	away = count_away(ex, cursor->sched, capacity_blocks);
 	c.all = count_all(used, n_used, &prefetched) <= capacity_blocks;
 	ex->fits = c.all && ex->lanes.limit.watches && has_fitted(ex, capacity_blocks);
 	if (!c.all) {

@@ -69,33 +69,56 @@ static int is_resident(struct umadv *adv, const struct um_tensor *t)
 	return 1;
 }
 
-/* A tensor that takes turns with others is like them in size, role and name: are several there, all resident? */
-static int is_there(struct umadv *adv, const struct um_slot *s)
+static int is_alike(const struct um_slot *a, const struct um_slot *b)
 {
+	return a->bytes == b->bytes && a->role == b->role && same_name(a->name, b->name);
+}
+
+/* A tensor that takes turns with others is like them in size, role and name: their blocks, if there are several and all
+ * are resident; else 0. Tensors ascend by address, and neighbours share a block. */
+static uint64_t count_there(struct umadv *adv, const struct um_slot *s)
+{
+	uint64_t blocks = 0, counted = 0;
 	int n = 0;
 
 	for (struct um_tree_node *i = um_tree_first(&adv->tensors.registry.live); i; i = um_tree_next(i)) {
 		const struct um_tensor *t = um_tree_entry(i, struct um_tensor, node);
+		uint64_t lo = um_block_of(t->addr), hi = um_block_of(t->addr + t->bytes + UM_BLOCK_BYTES - 1);
 
 		if (t->bytes != s->bytes || t->role != s->role || !same_name(t->name, s->name))
 			continue;
 		if (!is_resident(adv, t))
 			return 0;
+		lo = lo > counted ? lo : counted;
+		if (hi > lo)
+			blocks += (hi - lo) / UM_BLOCK_BYTES;
+		counted = hi > counted ? hi : counted;
 		n++;
 	}
-	return n > 1;
+	return n > 1 ? blocks : 0;
 }
 
-static uint64_t supplied_away(void *user)
+static uint64_t supplied_away(void *user, uint64_t *there)
 {
 	struct umadv *adv = user;
 	const struct um_schedule *s = adv->replan.cursor.sched;
-	uint64_t blocks = 0;
+	uint64_t away = 0, blocks;
 
-	for (size_t i = 0; i < s->slots.n; i++)
-		if (s->slots.at[i].flags & UM_SLOT_SUPPLIED && !is_there(adv, &s->slots.at[i]))
-			blocks += s->slots.at[i].bytes / UM_BLOCK_BYTES + 1;
-	return blocks;
+	*there = 0;
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *slot = &s->slots.at[i];
+		size_t first = 0;
+
+		if (!(slot->flags & UM_SLOT_SUPPLIED))
+			continue;
+		blocks = count_there(adv, slot);
+		if (!blocks)
+			away += slot->bytes / UM_BLOCK_BYTES + 1;
+		while (!(s->slots.at[first].flags & UM_SLOT_SUPPLIED && is_alike(&s->slots.at[first], slot)))
+			first++;
+		*there += first == i ? blocks : 0;
+	}
+	return away;
 }
 
 static uint64_t live_peak(void *user)

@@ -22,6 +22,7 @@ struct residency {
 	int recent_first; /* ops have used the blocks in descending order */
 	int dead; /* no tensor lives in the blocks that the plan does not use */
 	uint64_t live; /* blocks of tensors alive at once; 0: any number */
+	uint64_t there; /* blocks of tensors that take turns to be supplied, all of them resident; 0: not known */
 };
 
 static enum um_residency resides(void *user, uint64_t addr, uint64_t *last)
@@ -76,6 +77,14 @@ static uint64_t live_peak(void *user)
 	return r->live ? r->live * MIB2 : UINT64_MAX;
 }
 
+static uint64_t supplied_away(void *user, uint64_t *there)
+{
+	const struct residency *r = user;
+
+	*there = r->there;
+	return r->there ? 0 : PLANNED;
+}
+
 /* What the plan is like. */
 struct plan_kind {
 	unsigned flags; /* of its second slot */
@@ -115,6 +124,7 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 	struct um_executor_host host = {.may_discard = is_dead,
 					.residency = resides,
 					.live_peak = live_peak,
+					.supplied_away = supplied_away,
 					.streams = &streams,
 					.user = &on_device,
 					.budget_blocks = capacity,
@@ -174,8 +184,15 @@ static struct result begin_listed(struct residency on_device, uint64_t capacity,
 
 static struct result begin_dead(uint64_t capacity, struct plan_kind kind)
 {
-	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1, 0}, capacity,
+	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1, 0, 0}, capacity,
 			  PLANNED + OTHERS, kind);
+}
+
+/* On a device full of blocks of others, as far as the plan knows. */
+static struct result begin_supplied(uint64_t there)
+{
+	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0, 0, there}, OTHERS, PLANNED,
+			  (struct plan_kind){.flags = UM_SLOT_SUPPLIED});
 }
 
 static struct result begin(struct residency on_device, uint64_t capacity)
@@ -185,11 +202,12 @@ static struct result begin(struct residency on_device, uint64_t capacity)
 
 int main(void)
 {
-	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0, 0},
-			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1, 0, 0},
-			       first = {0, OTHERS, UM_RESIDENT, 0, 0, 0}, part = {0, PLANNED - 2, UM_RESIDENT, 0, 0, 0},
-			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, 0},
-			       fitting = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, OTHERS};
+	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0, 0, 0},
+			       recent = {PLANNED, PLANNED + OTHERS, UM_RESIDENT, 1, 0, 0, 0},
+			       first = {0, OTHERS, UM_RESIDENT, 0, 0, 0, 0},
+			       part = {0, PLANNED - 2, UM_RESIDENT, 0, 0, 0, 0},
+			       any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, 0, 0},
+			       fitting = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN, 0, 0, OTHERS, 0};
 	struct result r = begin(others, OTHERS);
 
 	is_u64(r.first, 1, "on a full device the first prefetch waits for one eviction");
@@ -207,7 +225,7 @@ int main(void)
 	is_u64(r.blocks, 0, "and is not prefetched again");
 	is_u64(begin_kind(first, OTHERS, PLANNED + OTHERS, (struct plan_kind){.cpu = 1}).blocks, PLANNED - 1,
 	       "what the CPU uses meanwhile is prefetched again");
-	is_u64(begin_kind((struct residency){0, PLANNED, UM_RESIDENT, 0, 0, 0}, PLANNED, 1,
+	is_u64(begin_kind((struct residency){0, PLANNED, UM_RESIDENT, 0, 0, 0, 0}, PLANNED, 1,
 			  (struct plan_kind){.flags = UM_SLOT_SUPPLIED})
 		       .listed,
 	       PLANNED - 1, "the tensor that a slot was supplied with before leaves room for the next one");
@@ -226,6 +244,9 @@ int main(void)
 	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
 	is_u64(begin_kind(others, OTHERS, PLANNED + OTHERS, (struct plan_kind){.unused = PLANNED}).outs,
 	       PLANNED / UM_RUN_OUT, "blocks make room for a plan whose places no tensor has used yet");
+	is_u64(begin_supplied(8).listed, 1, "tensors that take turns need no room where all of them stay");
+	is_u64(begin_supplied(OTHERS).listed, PLANNED + 1,
+	       "the next one has room where they do not fit beside the plan");
 	r = begin_dead(OTHERS, (struct plan_kind){0});
 	is_u64(r.dropped, PLANNED, "as much dead memory is discarded as the plan needs");
 	is_u64(r.outs, 0, "no dead memory is copied");
@@ -234,7 +255,7 @@ int main(void)
 	is_u64(r.dropped_later, PLANNED, "dead memory stays in the next iteration, too, where it has room");
 	is_u64(begin_dead(OTHERS + PLANNED, (struct plan_kind){0}).dropped, 0,
 	       "dead memory stays where all memory fits on the device");
-	is_u64(begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1, OTHERS}, 2 * OTHERS,
+	is_u64(begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 1, OTHERS, 0}, 2 * OTHERS,
 			  PLANNED + OTHERS, (struct plan_kind){0})
 		       .dropped,
 	       PLANNED, "no more memory is taken than tensors needed at once");
