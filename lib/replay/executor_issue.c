@@ -6,8 +6,14 @@
 
 #include <errno.h>
 
+static uint64_t block_up(uint64_t addr)
+{
+	return um_block_of(addr + UM_BLOCK_BYTES - 1);
+}
+
 /* The current blocks of an action on a slot whose tensor is not at its planned place: under the same part of it, all of
- * them for an in, only whole ones for an out. No bytes: none. */
+ * them for an in, only those within the tensor for an out. Of two outs next to each other the latter has the block that
+ * lies in both. No bytes: none. */
 static struct um_executor_range locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now)
 {
 	uint64_t lo = a->addr > s->place ? a->addr - s->place : 0;
@@ -19,14 +25,14 @@ static struct um_executor_range locate_moved(const struct um_action *a, const st
 		hi = s->bytes;
 	if (now == UINT64_MAX || lo >= hi)
 		return (struct um_executor_range){a->addr, 0};
-	lo += now;
 	hi += now;
 	if (a->kind == UM_ACTION_PREFETCH) {
-		lo &= ~(UM_BLOCK_BYTES - 1);
-		hi = (hi + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+		lo = um_block_of(lo + now);
+		hi = block_up(hi);
 	} else {
-		lo = (lo + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
-		hi &= ~(UM_BLOCK_BYTES - 1);
+		lo = um_block_of(lo + now);
+		lo = lo > block_up(now) ? lo : block_up(now);
+		hi = um_block_of(hi);
 	}
 	return lo < hi ? (struct um_executor_range){lo, hi - lo} : (struct um_executor_range){a->addr, 0};
 }

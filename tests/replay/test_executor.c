@@ -164,6 +164,25 @@ static void moved(void)
 	scene_close(&s);
 }
 
+/* Outs of one block each of such a slot. */
+static void moved_in_blocks(void)
+{
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
+	struct um_action out = {.kind = UM_ACTION_EVICT, .slot = 0, .addr = BASE, .bytes = MIB2};
+	struct um_executor_range first, second;
+	struct scene s;
+
+	scene_open(&s, &host);
+	lie(&s.cursor, 0, 64 * MIB2 + MIB2 / 2);
+	first = um_executor_locate(&out, &s.cursor);
+	out.addr += MIB2;
+	second = um_executor_locate(&out, &s.cursor);
+	is_u64(first.bytes, 0, "the first of two outs has no whole block of the slot");
+	is_u64(second.addr, 65 * MIB2, "the second one has the block that lies in both");
+	is_u64(second.bytes, MIB2, "and no other");
+	scene_close(&s);
+}
+
 /* The slot is adopted memory that ends in the middle of its last block. */
 static void cut(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole)
 {
@@ -608,6 +627,7 @@ int main(void)
 	run(0);
 	allow = 1;
 	moved();
+	moved_in_blocks();
 	ends();
 	outside();
 	stays();
