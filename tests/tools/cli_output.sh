@@ -162,7 +162,7 @@ for v in simulate export timeline; do
 			--oversubscribe 1.5 --iterations 1000000 $to >/dev/null 2>&1 &
 		pid=$!
 		ok "$v: is at work when SIG$sig comes" busy $pid
-		[ $sig != KILL ] || sleep 0.3 # until the scratch file has no name any more
+		sleep 0.3 # until scratch files, SQLite's among them, have no name any more
 		kill -$sig $pid
 		timeout 60 tail -s 0.05 --pid=$pid -f /dev/null || kill -KILL $pid
 		wait $pid
