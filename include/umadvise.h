@@ -185,9 +185,9 @@ UMADV_API void umadv_close(struct umadv *adv);
  * names need not be unique). The memory may be that of a freed tensor: ops may use it at once on any stream, because
  * they run after the ops that used the freed tensor; the CPU may use it after the ops announced so far have finished.
  * 0; -EINVAL; -ENOMEM; -ENODEV in a forked child. Cost O(log tensors), plus CUDA calls if memory was freed with several
- * streams in use; may wait for a hint on that memory, and under a plan for the ops that used it. Before it takes more memory from CUDA, it waits for the device
- * (cudaDeviceSynchronize) if freed memory may be in use on a stream that has had no op since; not after an op was
- * announced on a stream that captures. */
+ * streams in use; may wait for a hint on that memory, and under a plan for the ops that used it. Before it takes more
+ * memory from CUDA, it waits for the device (cudaDeviceSynchronize) if freed memory may be in use on a stream that has
+ * had no op since; not after an op was announced on a stream that captures. */
 UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role);
 
 /* Ends a tensor of umadv_alloc. Ops that use it may still be running: the memory is reused only after them. NULL is
@@ -375,11 +375,11 @@ UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, con
  * Without this call, a stream may be destroyed once its work has completed if the program announces and allocates
  * nothing after that: it calls neither umadv_op and its variants nor umadv_host, umadv_iter or umadv_alloc, and begins
  * no NVTX range that marks an iteration. With a strategy that plans (lookahead), these record events on any stream that
- * has had ops. All other functions may be called: a program may destroy its streams, then free its tensors and close the context. Only
- * umadv_close may follow if umadv_launch was called for ops on the stream, since a launch may be repeated by any other
- * call. With the strategies on-demand and prefetch-on-use, which use only the stream at hand, the call may always be
- * left out. A stream that was not forgotten keeps its place: plans distinguish 4 streams at once, memory is reused
- * among 16.
+ * has had ops. All other functions may be called: a program may destroy its streams, then free its tensors and close
+ * the context. Only umadv_close may follow if umadv_launch was called for ops on the stream, since a launch may be
+ * repeated by any other call. With the strategies on-demand and prefetch-on-use, which use only the stream at hand, the
+ * call may always be left out. A stream that was not forgotten keeps its place: plans distinguish 4 streams at once,
+ * memory is reused among 16.
  *
  * 0, also for a stream without ops; -EINVAL; -EBUSY: it captures; -EIO: CUDA refused to wait. Cost: as
  * cudaStreamSynchronize. */

@@ -26,8 +26,8 @@
  * op. Then the comparison goes on with the two orders exchanged. Evictions before a plan was followed do not count: its
  * ops have used blocks meanwhile.
  *
- * While page faults serve an op above the budget, the driver evicts whatever it has: prefetches for later ops wait until
- * that op has ended.
+ * While page faults serve an op above the budget, the driver evicts whatever it has: prefetches for later ops wait
+ * until that op has ended.
  *
  * A prefetch takes the room of one eviction. One for an op at hand takes that of a block without a live tensor rather
  * than wait for copies that are pending.
