@@ -355,14 +355,17 @@ static void doubt_overdue(struct um_horizon *h)
 	h->used = 0;
 }
 
-/* What is prefetched while page faults serve an op, they evict again. 0 or -EAGAIN. */
+/* Prefetches come after the ops that page faults may still serve: those would evict what came meanwhile. 0 or -EAGAIN.
+ */
 static int await_paging(struct um_horizon *h)
 {
-	if (!h->paging)
-		return 0;
-	if (um_executor_fence(h->host.executor, h->paging))
-		return -EAGAIN;
+	unsigned streams = h->paging;
+
 	h->paging = 0;
+	if (!streams)
+		return 0;
+	if (um_executor_fence(h->host.executor, streams))
+		return -EAGAIN;
 	h->before = um_executor_room_now(h->host.executor);
 	return 0;
 }

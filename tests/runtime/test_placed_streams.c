@@ -102,7 +102,7 @@ static void test_oversubscribed(void)
 	umadv_close(adv);
 }
 
-/* Two thirds of the budget, used on both streams. Returns whether it was born at its planned place. */
+/* A tensor that takes most of the budget, used on both streams. Returns whether it was born at its planned place. */
 static int use_large(const char *name)
 {
 	struct umadv_stats a = {.struct_size = sizeof a}, b = a;
