@@ -373,8 +373,8 @@ UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, con
  * of a destroyed stream, and gives the handle to a later stream.
  *
  * Without this call, a stream may be destroyed once its work has completed if the program announces and allocates
- * nothing after that: it calls neither umadv_op and its variants nor umadv_host, umadv_iter or umadv_alloc, and begins
- * no NVTX range that marks an iteration. With a strategy that plans (lookahead), these record events on any stream that
+ * nothing after that: it calls none of umadv_op, umadv_alloc, their variants, umadv_host and umadv_iter, and begins no
+ * NVTX range that marks an iteration. With a strategy that plans (lookahead), these record events on any stream that
  * has had ops. All other functions may be called: a program may destroy its streams, then free its tensors and close
  * the context. Only umadv_close may follow if umadv_launch was called for ops on the stream, since a launch may be
  * repeated by any other call. With the strategies on-demand and prefetch-on-use, which use only the stream at hand, the

@@ -57,9 +57,9 @@ struct um_executor_host {
 	/* What is known of a block as a plan is adopted. `*last`, if known: number of the latest op that used it. NULL:
 	 * nothing. */
 	enum um_residency (*residency)(void *user, uint64_t addr, uint64_t *last);
-	/* Blocks of supplied tensors that may not be on the device as a plan is adopted. `*there`: those of all tensors
-	 * that are, and take turns to be supplied. NULL: not known. */
-	uint64_t (*supplied_away)(void *user, uint64_t *there);
+	/* Blocks of supplied tensors that may not be resident as a plan is adopted. `*resident`: blocks of all tensors
+	 * that take turns in a supplied slot, where all of them are resident. NULL: not known. */
+	uint64_t (*supplied_away)(void *user, uint64_t *resident);
 	/* Most bytes of the program's tensors alive at once so far. NULL: not known. */
 	uint64_t (*live_peak)(void *user);
 	/* Shrinks a range to the part known to be the program's managed memory: a block at the end of an allocation
@@ -179,8 +179,8 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
  * -EAGAIN. */
 int um_executor_evict_all(struct um_executor *ex, const struct um_executor_range *r, size_t n,
 			  struct um_executor_room *room);
-/* What waits for all evictions requested so far will also come after the ops launched so far on these streams, a bit
- * each. 0 or -EAGAIN. */
+/* A prefetch that waits for all evictions requested so far waits from now on for the ops launched so far on these
+ * streams, a bit each, too. 0 or -EAGAIN. */
 int um_executor_fence(struct um_executor *ex, unsigned streams);
 /* The op at hand overwrites these blocks, which are not resident, as a whole: discards their content, so that a
  * prefetch, which waits for `*room`, copies nothing. `*marked`: the streams with a mark after the ops launched so far,

@@ -232,7 +232,7 @@ static void note_evicted(const struct um_clearing *c, struct um_executor_range r
 	}
 }
 
-/* The CPU's accesses before op number `op`, from `*next` on: what they use leaves the device. */
+/* Notes the blocks that the CPU accesses before op number `op`, from op number `*next` on: they leave the device. */
 static void note_cpu(const struct um_clearing *c, const struct um_cursor *cursor, uint32_t op, uint32_t *next)
 {
 	const struct um_schedule *s = cursor->sched;
@@ -480,15 +480,15 @@ static int has_fitted(const struct um_executor *ex, uint64_t capacity)
 	return ex->host.live_peak && ex->host.live_peak(ex->host.user) <= capacity * UM_BLOCK_BYTES;
 }
 
-/* Blocks of supplied tensors that the first iteration may have to prefetch. Those that are there stay only where all of
- * them have room beside the plan's other blocks. */
+/* Blocks of supplied tensors that the first iteration may have to prefetch. Resident ones stay only where all tensors
+ * that take turns have room beside the plan's other blocks. */
 static uint64_t count_away(const struct um_executor *ex, const struct um_schedule *s, uint64_t capacity)
 {
-	uint64_t supplied = um_executor_count_supplied(s), there = 0, away = supplied;
+	uint64_t supplied = um_executor_count_supplied(s), resident = 0, away = supplied;
 
 	if (supplied && ex->host.supplied_away)
-		away = ex->host.supplied_away(ex->host.user, &there);
-	return there > beside(capacity, ex->program->peak_others) ? supplied : away;
+		away = ex->host.supplied_away(ex->host.user, &resident);
+	return resident > beside(capacity, ex->program->peak_others) ? supplied : away;
 }
 
 static void end_clearing(struct um_clearing *c)

@@ -12,8 +12,8 @@ static uint64_t block_up(uint64_t addr)
 }
 
 /* The current blocks of an action on a slot whose tensor is not at its planned place: under the same part of it, all of
- * them for an in, only those within the tensor for an out. Of two outs next to each other the latter has the block that
- * lies in both. No bytes: none. */
+ * them for an in, only those within the tensor for an out. The second of two adjacent outs has the block that both
+ * overlap. No bytes: none. */
 static struct um_executor_range locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now)
 {
 	uint64_t lo = a->addr > s->place ? a->addr - s->place : 0;
@@ -25,12 +25,11 @@ static struct um_executor_range locate_moved(const struct um_action *a, const st
 		hi = s->bytes;
 	if (now == UINT64_MAX || lo >= hi)
 		return (struct um_executor_range){a->addr, 0};
+	lo = um_block_of(lo + now);
 	hi += now;
 	if (a->kind == UM_ACTION_PREFETCH) {
-		lo = um_block_of(lo + now);
 		hi = block_up(hi);
 	} else {
-		lo = um_block_of(lo + now);
 		lo = lo > block_up(now) ? lo : block_up(now);
 		hi = um_block_of(hi);
 	}

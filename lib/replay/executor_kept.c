@@ -105,8 +105,8 @@ static int may_stay(struct um_executor *ex, uint64_t addr, uint64_t *dead)
 }
 
 /* The plan occupies occupied.at[i] blocks after prefetch i, and blocks that are prefetched later take room beside them:
- * each prefetch bounds the number of those from the first one on. What a slot had before it is supplied does not stay.
- */
+ * each prefetch bounds the number of those from the first one on. The previous tensor of a
+ * supplied slot does not stay. */
 int um_kept_add_in_turn(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity, uint64_t dead,
 			const struct um_cursor *c, struct um_kept *kept)
 {

@@ -355,8 +355,8 @@ static void doubt_overdue(struct um_horizon *h)
 	h->used = 0;
 }
 
-/* Prefetches come after the ops that page faults may still serve: those would evict what came meanwhile. 0 or -EAGAIN.
- */
+/* Makes prefetches wait for ops above the budget that may still run: their page faults would evict prefetched blocks. 0
+ * or -EAGAIN. */
 static int await_paging(struct um_horizon *h)
 {
 	unsigned streams = h->paging;

@@ -134,7 +134,7 @@ struct um_horizon {
 	struct um_horizon_paged paged[UM_HORIZON_PAGED]; /* of op number `paged_op`, 0: none so far */
 	uint32_t n_paged;
 	uint64_t paged_op;
-	unsigned paging; /* streams whose latest ops page faults may still serve, a bit each */
+	unsigned paging; /* streams on which ops above the budget may still run, a bit each */
 	uint32_t n_large; /* ops above the budget so far that stream */
 	uint64_t n_in; /* blocks prefetched */
 	uint64_t used; /* blocks that ops have used since those were last looked for that were not used as expected */

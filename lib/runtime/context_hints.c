@@ -74,9 +74,9 @@ static int is_alike(const struct um_slot *a, const struct um_slot *b)
 	return a->bytes == b->bytes && a->role == b->role && same_name(a->name, b->name);
 }
 
-/* A tensor that takes turns with others is like them in size, role and name: their blocks, if there are several and all
- * are resident; else 0. Tensors ascend by address, and neighbours share a block. */
-static uint64_t count_there(struct umadv *adv, const struct um_slot *s)
+/* Tensors that take turns in a slot are like it in size, role and name. Returns the number of their blocks, if there
+ * are several and all are resident; else 0. The tree is in order of address, and adjacent tensors may share a block. */
+static uint64_t count_resident(struct umadv *adv, const struct um_slot *s)
 {
 	uint64_t blocks = 0, counted = 0;
 	int n = 0;
@@ -98,25 +98,25 @@ static uint64_t count_there(struct umadv *adv, const struct um_slot *s)
 	return n > 1 ? blocks : 0;
 }
 
-static uint64_t supplied_away(void *user, uint64_t *there)
+static uint64_t supplied_away(void *user, uint64_t *resident)
 {
 	struct umadv *adv = user;
 	const struct um_schedule *s = adv->replan.cursor.sched;
 	uint64_t away = 0, blocks;
 
-	*there = 0;
+	*resident = 0;
 	for (size_t i = 0; i < s->slots.n; i++) {
 		const struct um_slot *slot = &s->slots.at[i];
 		size_t first = 0;
 
 		if (!(slot->flags & UM_SLOT_SUPPLIED))
 			continue;
-		blocks = count_there(adv, slot);
+		blocks = count_resident(adv, slot);
 		if (!blocks)
 			away += slot->bytes / UM_BLOCK_BYTES + 1;
 		while (!(s->slots.at[first].flags & UM_SLOT_SUPPLIED && is_alike(&s->slots.at[first], slot)))
 			first++;
-		*there += first == i ? blocks : 0;
+		*resident += first == i ? blocks : 0; /* slots that are alike share their tensors */
 	}
 	return away;
 }

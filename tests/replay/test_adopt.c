@@ -22,7 +22,7 @@ struct residency {
 	int recent_first; /* ops have used the blocks in descending order */
 	int dead; /* no tensor lives in the blocks that the plan does not use */
 	uint64_t live; /* blocks of tensors alive at once; 0: any number */
-	uint64_t there; /* blocks of tensors that take turns to be supplied, all of them resident; 0: not known */
+	uint64_t turns; /* resident blocks of tensors that take turns in the supplied slot; 0: not known */
 };
 
 static enum um_residency resides(void *user, uint64_t addr, uint64_t *last)
@@ -77,12 +77,12 @@ static uint64_t live_peak(void *user)
 	return r->live ? r->live * MIB2 : UINT64_MAX;
 }
 
-static uint64_t supplied_away(void *user, uint64_t *there)
+static uint64_t supplied_away(void *user, uint64_t *resident)
 {
 	const struct residency *r = user;
 
-	*there = r->there;
-	return r->there ? 0 : PLANNED;
+	*resident = r->turns;
+	return r->turns ? 0 : PLANNED;
 }
 
 /* What the plan is like. */
@@ -188,10 +188,10 @@ static struct result begin_dead(uint64_t capacity, struct plan_kind kind)
 			  PLANNED + OTHERS, kind);
 }
 
-/* On a device full of blocks of others, as far as the plan knows. */
-static struct result begin_supplied(uint64_t there)
+/* The device is full of blocks that the plan does not use; `turns` of them are of tensors for its supplied slot. */
+static struct result begin_supplied(uint64_t turns)
 {
-	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0, 0, there}, OTHERS, PLANNED,
+	return begin_kind((struct residency){PLANNED, PLANNED + OTHERS, UM_RESIDENT, 0, 0, 0, turns}, OTHERS, PLANNED,
 			  (struct plan_kind){.flags = UM_SLOT_SUPPLIED});
 }
 
@@ -244,9 +244,9 @@ int main(void)
 	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
 	is_u64(begin_kind(others, OTHERS, PLANNED + OTHERS, (struct plan_kind){.unused = PLANNED}).outs,
 	       PLANNED / UM_RUN_OUT, "blocks make room for a plan whose places no tensor has used yet");
-	is_u64(begin_supplied(8).listed, 1, "tensors that take turns need no room where all of them stay");
+	is_u64(begin_supplied(8).listed, 1, "no room is kept for a supplied tensor where all that take turns fit");
 	is_u64(begin_supplied(OTHERS).listed, PLANNED + 1,
-	       "the next one has room where they do not fit beside the plan");
+	       "room is kept for a supplied tensor where those that take turns do not fit");
 	r = begin_dead(OTHERS, (struct plan_kind){0});
 	is_u64(r.dropped, PLANNED, "as much dead memory is discarded as the plan needs");
 	is_u64(r.outs, 0, "no dead memory is copied");

@@ -178,8 +178,8 @@ static void moved_in_blocks(void)
 	out.addr += MIB2;
 	second = um_executor_locate(&out, &s.cursor);
 	is_u64(first.bytes, 0, "the first of two outs has no whole block of the slot");
-	is_u64(second.addr, 65 * MIB2, "the second one has the block that lies in both");
-	is_u64(second.bytes, MIB2, "and no other");
+	is_u64(second.addr, 65 * MIB2, "the second out has the block that both overlap");
+	is_u64(second.bytes, MIB2, "the second out has no other block");
 	scene_close(&s);
 }
 

@@ -23,7 +23,7 @@ static struct umadv *adv;
 static um_stream stream[STREAMS];
 static void *w[WEIGHTS];
 
-/* `known`: the library is told when streams end, so that it may use their handles in any call. */
+/* `known`: the library knows when each stream ends, and may use its handle in any call. */
 static void open_program(uint64_t budget, int known)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
