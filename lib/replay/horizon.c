@@ -118,6 +118,18 @@ void um_horizon_recall(struct um_horizon *h)
 	h->begun = um_horizon_current(h);
 }
 
+int um_horizon_lap(struct um_horizon *h, uint64_t *ns, uint64_t *stall_ns)
+{
+	int faults = h->lap_faults;
+
+	*ns = (uint64_t)(h->clock - h->lap_clock);
+	*stall_ns = (uint64_t)(h->stalled - h->lap_stalled);
+	h->lap_clock = h->clock;
+	h->lap_stalled = h->stalled;
+	h->lap_faults = 0;
+	return faults;
+}
+
 /* --- the op at hand ----------------------------------------------------------------------------------------------- */
 
 /* Its blocks are not evicted for one another. */
@@ -190,6 +202,7 @@ static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 		if (!err)
 			err = um_horizon_bring(h, &r, a, um_horizon_current(h));
 	}
+	h->lap_faults |= err == -ENOSPC;
 	return err == -EAGAIN ? err : um_horizon_request(h, &r);
 }
 
@@ -327,10 +340,12 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 			find_arrival(h, &uses[k], &last);
 	if (last.any)
 		um_executor_await(h->host.executor, last.in, stream);
-	if (last.at > h->clock)
+	if (last.at > h->clock) {
+		h->stalled += last.at - h->clock;
 		h->clock = last.at;
+	}
 	if (share < 1) {
-		h->partial = 1;
+		h->partial = h->lap_faults = 1;
 		h->paging |= 1u << stream;
 		um_horizon_forget(h); /* its page faults evict blocks that are not known here */
 		return 0;

@@ -156,6 +156,9 @@ struct um_horizon {
 	uint64_t foreseen; /* number of the op at a peak that was predicted; 0: none */
 	uint64_t foreseen_bytes; /* that are live then, as was predicted */
 	double peak_error; /* of these bytes, a running mean, as a share of the budget */
+	int64_t stalled; /* ns, estimated: for which ops so far waited for their blocks */
+	int64_t lap_clock, lap_stalled; /* at the latest um_horizon_lap */
+	int lap_faults; /* page faults have served ops since then */
 	int64_t clock; /* ns, estimated: when the op at hand begins */
 	int64_t in_free, out_free; /* when the link has carried what was requested */
 	unsigned stream; /* of the op at hand */
@@ -205,6 +208,10 @@ static inline uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t a
 {
 	return um_horizon_blocks_missing(&h->blocks, addr, bytes);
 }
+
+/* Estimated time since the previous call, and how much of it ops waited for their blocks, in ns. 1: it is not known,
+ * since page faults served ops. */
+int um_horizon_lap(struct um_horizon *h, uint64_t *ns, uint64_t *stall_ns);
 
 /* It is not known any more what is resident. */
 void um_horizon_forget(struct um_horizon *h);

@@ -89,7 +89,7 @@ void um_horizon_note_look_up(struct um_horizon *h, const struct um_use *u)
 	if (um_horizon_stays(h, um_block_of(addr + UM_BLOCK_BYTES - 1)))
 		return;
 	if (um_range_is_sparse(u->touched, u->bytes)) {
-		h->partial = 1;
+		h->partial = h->lap_faults = 1;
 		if (t)
 			note_faults(h, t, u->touched);
 	}

@@ -223,6 +223,22 @@ static void forget_resident(struct umadv *adv)
 	adv->op.beside_plan = 0;
 }
 
+/* The time of the iteration that ends. It is not known where page faults served ops, or the CPU accessed tensors. Nor
+ * does it compare with a plan whose ops were measured. */
+static struct um_plan_hold_estimate estimate_iteration(struct umadv *adv)
+{
+	const struct um_iteration *last = &adv->iterations.last;
+	const struct um_replan *r = &adv->replan;
+	struct um_plan_hold_estimate e;
+	int unknown = um_horizon_lap(&adv->horizon, &e.ns, &e.stall_ns);
+
+	for (size_t i = 0; i < last->ops.n; i++)
+		unknown |= last->ops.at[i].stream == UM_STREAM_CPU;
+	if (unknown || !um_horizon_knows(&adv->horizon) || (r->host.device->real && r->times.measured))
+		e = (struct um_plan_hold_estimate){0};
+	return e;
+}
+
 void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *found)
 {
 	struct um_iterations *it = &adv->iterations;
@@ -244,6 +260,7 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 	um_iterations_feed(it, &e, &adv->notices);
 	if (um_sharing_has_news(&adv->sharing))
 		um_context_share(adv);
+	adv->replan.estimate = estimate_iteration(adv);
 	if (adv->replan.executor && it->n && find_period(adv))
 		other = 1;
 	else if (adv->replan.executor && um_replan_is_loaded(&adv->replan) && !adv->device.starved)

@@ -37,6 +37,8 @@ static uint64_t planned_place(const struct umadv *adv, const struct birth *b, in
 {
 	const struct um_cursor *c = &adv->replan.cursor;
 
+	if (adv->replan.hold.holds)
+		return UINT64_MAX;
 	if (!(b->flags & UM_TENSOR_WORKSPACE))
 		return um_cursor_place(c, b->bytes, choice);
 	return choice || b->slot == UM_NO_SLOT ? UINT64_MAX : c->sched->slots.at[b->slot].place;
@@ -196,7 +198,7 @@ static int find_place(struct umadv *adv, const struct birth *b, uint64_t *addr)
 
 	if (!take_planned(adv, b, addr))
 		return 0;
-	if (um_replan_hints(r) || (r->executor && r->cursor.on && um_follow_waits(r->state))) {
+	if (um_replan_hints(r) || (r->executor && r->cursor.on && um_follow_waits(r->state) && !r->hold.holds)) {
 		r->misplaced++;
 		r->misplaced_bytes += bytes;
 		r->n_misplaced++;

@@ -15,6 +15,7 @@
 
 #include "gpu/gpu.h"
 #include "replay/executor.h"
+#include "runtime/plan_hold.h"
 #include "runtime/referee.h"
 
 #define UM_ITERATION_CLOCK_EVENTS 32
@@ -24,6 +25,7 @@ struct um_iteration_kind {
 	uint64_t plan; /* number of the plan that it followed to its end, and not as the first one; 0: none */
 	uint32_t n; /* iterations of the program: a plan may cover several */
 	struct um_referee_mark mark;
+	struct um_plan_hold_estimate estimate; /* of its time without a plan */
 };
 
 struct um_iteration_time {

@@ -115,6 +115,7 @@ void um_replan_restart(struct um_replan *r)
 	r->last_signature = last;
 	r->planning.failed_key = 0;
 	r->predicts = 0;
+	r->hold = (struct um_plan_hold){0};
 	um_referee_init(&r->referee, 0);
 	r->fits = 1;
 }
@@ -189,6 +190,7 @@ static void follow(struct um_replan *r, int followed)
 		um_compiled_plan_visit_leaving(&r->program, note_on_host, r->host.device->on_host);
 	r->n_iterations = p->order.n_iterations;
 	r->key = p->order.key;
+	um_plan_hold_begin(&r->hold, p->order.signature);
 	um_planning_done(p);
 	err = um_cursor_follow(&r->cursor, &r->plan.sched);
 	if (err) {
@@ -364,14 +366,42 @@ static void claim_places(struct um_replan *r)
 		r->notices->errors++;
 }
 
-/* The plan waits while the referee allows no hints of it. */
+/* After this event the plan would go on. Does it stop, since iterations are faster without it? */
+static int stops(struct um_replan *r, enum um_follow_event event)
+{
+	if ((event != UM_FOLLOW_ON_FOLLOWED && event != UM_FOLLOW_ON_MISPLACED) || !um_plan_hold_stop(&r->hold))
+		return 0;
+	um_notices_log(r->notices, UMADV_LOG_INFO,
+		       "iterations take longer with the plan than without it: it waits for %u of them", r->hold.left);
+	return 1;
+}
+
+/* The plan waits while the referee allows no hints of it, and after it was slower than iterations without it. */
 static enum um_follow_event suspend(struct um_replan *r, enum um_follow_event event)
 {
-	if (event != UM_FOLLOW_ON_FOLLOWED || r->state != UM_FOLLOW_CONFIRMED_RUNS ||
-	    r->referee.allowed == UM_REFEREE_PLANNED)
+	int limited = event == UM_FOLLOW_ON_FOLLOWED && r->referee.allowed != UM_REFEREE_PLANNED;
+
+	if (r->state != UM_FOLLOW_CONFIRMED_RUNS || !(limited || stops(r, event)))
 		return event;
 	um_executor_end(r->executor);
 	return UM_FOLLOW_ON_IDLE;
+}
+
+/* A plan that waits now may be held back. */
+static void hold(struct um_replan *r, const struct um_iteration *last)
+{
+	int held = r->hold.holds, alike = r->fitted || last->signature == r->hold.signature;
+
+	if (!um_follow_waits(r->state) || !r->referee.on) {
+		um_plan_hold_end(&r->hold);
+		return;
+	}
+	um_plan_hold_wait(&r->hold, alike && um_replan_is_fast(r, last, &r->plan, r->n_iterations), r->fitted != 0);
+	if (!r->hold.holds || held)
+		return;
+	release_places(r);
+	um_notices_log(r->notices, UMADV_LOG_INFO,
+		       "iterations take as long without the plan as with everything resident: it waits");
 }
 
 static int end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
@@ -431,11 +461,15 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
-	int other = end_iteration(r, last, number);
+	int other;
 
+	if (r->was_active || r->begins || um_executor_active(r->executor))
+		r->estimate = (struct um_plan_hold_estimate){0};
+	other = end_iteration(r, last, number);
+	hold(r, last);
 	r->taken -= r->taken > 0;
 	/* tensors of other sizes would find no free memory between the claimed places, and take more */
-	if (r->fitted)
+	if (r->fitted && !r->hold.holds)
 		claim_places(r);
 	return other;
 }

@@ -96,7 +96,7 @@ int um_replan_is_blocked(const struct um_replan *r);
  * the second time in a row for three. */
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
-	return um_follow_waits(r->state) && r->referee.allowed == UM_REFEREE_PLANNED &&
+	return um_follow_waits(r->state) && !r->hold.holds && r->referee.allowed == UM_REFEREE_PLANNED &&
 	       (!um_replan_begins_cold(r) || ((r->fits >= UM_FITS_OFTEN || r->fitted > 1) &&
 					      (r->fitted + 1) >> r->vain && !um_replan_is_blocked(r)));
 }

@@ -75,6 +75,29 @@ struct um_referee_mark um_replan_ask_referee(struct um_replan *r, const struct u
 
 /* --- measured iterations ------------------------------------------------------------------------------------------ */
 
+int um_replan_is_fast(const struct um_replan *r, const struct um_iteration *last, const struct um_plan *p, uint32_t n)
+{
+	const struct um_time_samples *s = um_referee_samples(&r->referee, last->signature, UM_REFEREE_PREDICTED);
+
+	/* Tensors at their places cost nothing; and where the program's phases take turns, a plan keeps what the other
+	 * one needs. Faster algorithms may have room in a plan. */
+	if (!r->n_misplaced || p->sched.ws.n)
+		return 0;
+	return um_plan_hold_is_fast(um_plan_hold_expect(&r->hold, &r->estimate, s), p->in_core_ns / n);
+}
+
+/* Learns from an iteration how wrong estimates are, or how much time the plan takes. */
+static void compare(struct um_replan *r, const struct um_iteration_time *t)
+{
+	uint64_t ns = t->ns / t->kind.n;
+
+	if (t->kind.estimate.ns)
+		um_plan_hold_calibrate(&r->hold, &t->kind.estimate, ns);
+	else if (r->referee.on && t->kind.mark.had == UM_REFEREE_PLANNED)
+		um_plan_hold_compare(&r->hold, ns,
+				     um_referee_samples(&r->referee, r->hold.signature, UM_REFEREE_PREDICTED));
+}
+
 void um_replan_check_clock(struct um_replan *r, int last)
 {
 	struct um_iteration_time t;
@@ -83,6 +106,7 @@ void um_replan_check_clock(struct um_replan *r, int last)
 	while (um_iteration_clock_read(&r->clock, &t)) {
 		if (r->referee.on && um_referee_measure(&r->referee, &t.kind.mark, t.ns / t.kind.n, &change))
 			log_change(r, &change);
+		compare(r, &t);
 		if (!t.kind.plan || t.kind.plan != r->n_followed)
 			continue;
 		r->steady = t;
@@ -94,7 +118,8 @@ void um_replan_check_clock(struct um_replan *r, int last)
 
 void um_replan_time_iteration(struct um_replan *r, int ran, uint32_t n, const struct um_referee_mark *mark)
 {
-	const struct um_iteration_kind kind = {.plan = ran && r->was_warm ? r->n_followed : 0, .n = n, .mark = *mark};
+	const struct um_iteration_kind kind = {
+		.plan = ran && r->was_warm ? r->n_followed : 0, .n = n, .mark = *mark, .estimate = r->estimate};
 
 	if (!r->executor)
 		return;

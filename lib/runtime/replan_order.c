@@ -103,17 +103,21 @@ static int pages_stream(const struct um_schedule *s)
 	return i < s->ops.n;
 }
 
-/* Such a plan is held back until iterations with predicted hints are measured, and then while they take less time than
- * it predicts. The first ones take longer, since predictions improve: of those only a large difference counts. */
+/* A plan that has nothing to gain is not followed (plan_hold.h). One that leaves an op to page faults is held back
+ * until iterations without it are measured, and then while they take less time than it predicts. The first ones take
+ * longer, since predictions improve: of those only a large difference counts. */
 static int is_held(struct um_replan *r, const struct um_iteration *last)
 {
 	struct um_planning *p = &r->planning;
 	const struct um_plan *plan = &p->job->plan;
+	int replaces = p->order.reason == UM_FOLLOW_ON_NEW || p->order.reason == UM_FOLLOW_ON_LEFT;
 	const struct um_time_samples *s;
 	uint64_t ns;
 
-	if (r->state || !r->referee.on || p->job->err || !pages_stream(&plan->sched))
+	if ((r->state && !(replaces && r->estimate.ns)) || !r->referee.on || p->job->err)
 		return 0;
+	if (r->state || !pages_stream(&plan->sched))
+		return um_replan_is_fast(r, last, plan, p->order.n_iterations);
 	s = um_referee_samples(&r->referee, last->signature, UM_REFEREE_PREDICTED);
 	if (!s || !s->n)
 		return p->held++ < HOLD_MOST;

@@ -63,6 +63,8 @@ struct um_replan {
 	struct um_iteration_time steady; /* the latest measured iteration of the plan, except its first one */
 	struct um_plan_gap gap;
 	struct um_referee referee;
+	struct um_plan_hold hold;
+	struct um_plan_hold_estimate estimate; /* of the iteration that ends */
 	uint64_t n_limited; /* iterations that were allowed fewer hints */
 	int was_active, was_warm; /* as the iteration began: the program ran; and it had run in the one before */
 	uint64_t n_followed; /* number of the plan */
@@ -85,6 +87,10 @@ struct um_outcome {
 /* Has plans made. Returns the event, if it needs no plan or the plan is ready; otherwise the one in its place. */
 enum um_follow_event um_replan_settle(struct um_replan *r, enum um_follow_event event, const struct um_iteration *last,
 				      const struct um_outcome *l);
+
+/* Has this plan, of `n` iterations, nothing to gain where they are as the latest one? 0 until tensors of a plan have
+ * been born elsewhere. */
+int um_replan_is_fast(const struct um_replan *r, const struct um_iteration *last, const struct um_plan *p, uint32_t n);
 
 /* Counts and logs that there is no plan. `why`: in words, may be empty. */
 void um_replan_report(struct um_replan *r, int err, const char *why);

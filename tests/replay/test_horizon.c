@@ -1230,6 +1230,40 @@ static void not_opened(void)
 	is_int(n, 0, "a horizon that was not opened knows no block");
 }
 
+/* --- estimates ---------------------------------------------------------------------------------------------------- */
+
+/* Six tensors in memory for four. */
+static void estimated_time(void)
+{
+	uint64_t ns, stall_ns;
+	uint32_t away = 0;
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 6; i++) {
+		born(&r, i);
+		op(&r, "first", 1000, USED(i));
+	}
+	um_horizon_lap(&r.horizon, &ns, &stall_ns);
+	op(&r, "again", 1000, USED(5));
+	op(&r, "again", 2000, USED(5));
+	is_int(um_horizon_lap(&r.horizon, &ns, &stall_ns), 0, "the time of ops is known whose blocks are requested");
+	ok(ns == 3000 && !stall_ns, "ops whose blocks are resident take their time (%llu, %llu)",
+	   (unsigned long long)ns, (unsigned long long)stall_ns);
+	while (away < 5 && is_resident(&r, away))
+		away++;
+	op(&r, "other", 1000, USED(away));
+	um_horizon_lap(&r.horizon, &ns, &stall_ns);
+	ok(ns == 1000 + stall_ns && stall_ns >= (uint64_t)r.in_ns,
+	   "an op waits as long as its blocks take to come (%llu, %llu)", (unsigned long long)ns,
+	   (unsigned long long)stall_ns);
+	um_horizon_lap(&r.horizon, &ns, &stall_ns);
+	ok(!ns && !stall_ns, "time counts once");
+	op(&r, "all", 1000, USED(0, 1, 2, 3, 4, 5));
+	ok(um_horizon_lap(&r.horizon, &ns, &stall_ns), "the time of an op above the budget is not known");
+	rig_close(&r);
+}
+
 int main(void)
 {
 	not_opened();
@@ -1264,5 +1298,6 @@ int main(void)
 	after_fork();
 	overdue();
 	late_by_iterations();
+	estimated_time();
 	return tap_done();
 }

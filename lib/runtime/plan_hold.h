@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan_hold.h - holds a plan back that has nothing to gain, or was slower than iterations without it
+ *
+ * in    estimated and measured times of iterations
+ * out   whether a waiting plan is held back, and whether a plan that is followed stops
+ * owns  nothing
+ *
+ * A plan whose tensors are born elsewhere, as those of a queue are, costs more than it saves. Where that has happened,
+ * a plan waits while iterations of its kind take as long without it as with everything resident. A plan that is
+ * measured to be slower stops for a pause, which doubles.
+ *
+ * The time of an iteration without a plan is known only when the device has come as far, which may be several
+ * iterations later. Until then it is estimated (um_horizon_lap): the time of its ops, and for how long they wait for
+ * their blocks. How wrong the latter is follows from the latest measured iteration. Iteration path; a value.
+ */
+#ifndef UM_RUNTIME_PLAN_HOLD_H
+#define UM_RUNTIME_PLAN_HOLD_H
+
+#include "runtime/time_samples.h"
+
+/* Of an iteration without a plan. */
+struct um_plan_hold_estimate {
+	uint64_t ns; /* 0: there is none */
+	uint64_t stall_ns; /* of them: for which ops wait for their blocks */
+};
+
+struct um_plan_hold {
+	uint64_t signature; /* of the iterations that the plan is for; 0: no plan so far */
+	double scale; /* a measured stall over its estimate, at least 1; 0: none was measured */
+	uint32_t slower; /* measured iterations in a row that took longer with the plan */
+	uint32_t pause, left; /* iterations of the latest pause, and those that are left */
+	int holds; /* the waiting plan neither begins, nor do tensors take its places */
+};
+
+/* A plan for iterations with this signature will be followed. It is in no pause. If the one before is for the same, and
+ * stops, too, its pause is longer. */
+void um_plan_hold_begin(struct um_plan_hold *h, uint64_t signature);
+
+/* The expected time of an iteration without a plan: measured (NULL: never), or estimated if that is less and few were
+ * measured. 0: not known. */
+uint64_t um_plan_hold_expect(const struct um_plan_hold *h, const struct um_plan_hold_estimate *e,
+			     const struct um_time_samples *measured);
+
+/* Has a plan nothing to gain where iterations take `ns` (0: not known), and `in_core_ns` with everything resident? */
+int um_plan_hold_is_fast(uint64_t ns, uint64_t in_core_ns);
+
+/* An iteration ended, and the plan waits. `fast`: it has nothing to gain. `fitted`: the iteration followed it. */
+void um_plan_hold_wait(struct um_plan_hold *h, int fast, int fitted);
+/* The plan does not wait. */
+void um_plan_hold_end(struct um_plan_hold *h);
+
+/* A measured iteration without hints of a plan. */
+void um_plan_hold_calibrate(struct um_plan_hold *h, const struct um_plan_hold_estimate *e, uint64_t ns);
+/* A measured iteration that followed the plan. `without`: those of its kind without it (NULL: none). */
+void um_plan_hold_compare(struct um_plan_hold *h, uint64_t ns, const struct um_time_samples *without);
+
+/* Does the plan stop, since it is slower? Then a pause begins. */
+int um_plan_hold_stop(struct um_plan_hold *h);
+
+#endif
