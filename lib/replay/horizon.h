@@ -209,8 +209,8 @@ static inline uint64_t um_horizon_missing(const struct um_horizon *h, uint64_t a
 	return um_horizon_blocks_missing(&h->blocks, addr, bytes);
 }
 
-/* Estimated time since the previous call, and how much of it ops waited for their blocks, in ns. 1: it is not known,
- * since page faults served ops. */
+/* Estimated time since the previous call, and how much of it ops waited for their blocks, in ns. 0; or 1: neither is
+ * known, since page faults served ops. */
 int um_horizon_lap(struct um_horizon *h, uint64_t *ns, uint64_t *stall_ns);
 
 /* It is not known any more what is resident. */
