@@ -46,12 +46,12 @@ void um_plan_hold_end(struct um_plan_hold *h)
 
 void um_plan_hold_calibrate(struct um_plan_hold *h, const struct um_plan_hold_estimate *e, uint64_t ns)
 {
-	double ops = (double)(e->ns - e->stall_ns);
+	double stall_ns = (double)ns - (double)(e->ns - e->stall_ns);
 
 	if (!e->stall_ns)
 		return;
-	h->scale = ((double)ns - ops) / (double)e->stall_ns;
-	h->scale = h->scale < 1 ? 1 : h->scale > SCALE_MOST ? SCALE_MOST : h->scale;
+	h->scale = stall_ns / (double)e->stall_ns;
+	h->scale = h->scale < SCALE_MOST ? h->scale : SCALE_MOST;
 }
 
 void um_plan_hold_compare(struct um_plan_hold *h, uint64_t ns, const struct um_time_samples *without)

@@ -27,7 +27,7 @@ struct um_plan_hold_estimate {
 
 struct um_plan_hold {
 	uint64_t signature; /* of the iterations that the plan is for; 0: no plan so far */
-	double scale; /* a measured stall over its estimate, at least 1; 0: none was measured */
+	double scale; /* a measured stall over its estimate; 0: none was measured */
 	uint32_t slower; /* measured iterations in a row that took longer with the plan */
 	uint32_t pause, left; /* iterations of the latest pause, and those that are left */
 	int holds; /* the waiting plan neither begins, nor do tensors take its places */

@@ -60,6 +60,8 @@ static void test_expected(void)
 	um_plan_hold_calibrate(&h, &e, 1300);
 	is_u64(um_plan_hold_expect(&h, &e, NULL), 1300, "estimated stalls are scaled as a measured one was");
 	is_u64(um_plan_hold_expect(&h, &even, NULL), 1000, "an iteration without stalls is not scaled");
+	um_plan_hold_calibrate(&h, &e, 30700);
+	is_u64(um_plan_hold_expect(&h, &e, NULL), 3100, "by no more than eight: a longer delay has another cause");
 	um_plan_hold_calibrate(&h, &e, 100);
 	is_u64(um_plan_hold_expect(&h, &e, NULL), 1000, "estimates are never scaled down");
 	um_plan_hold_calibrate(&h, &even, 5000);
