@@ -230,13 +230,12 @@ static struct um_plan_hold_estimate estimate_iteration(struct umadv *adv)
 	const struct um_iteration *last = &adv->iterations.last;
 	const struct um_replan *r = &adv->replan;
 	struct um_plan_hold_estimate e;
-	int unknown = um_horizon_lap(&adv->horizon, &e.ns, &e.stall_ns);
+	int known = !um_horizon_lap(&adv->horizon, &e.ns, &e.stall_ns) && e.ns && um_horizon_knows(&adv->horizon) &&
+		    !(r->host.device->real && r->times.measured);
 
-	for (size_t i = 0; i < last->ops.n; i++)
-		unknown |= last->ops.at[i].stream == UM_STREAM_CPU;
-	if (unknown || !um_horizon_knows(&adv->horizon) || (r->host.device->real && r->times.measured))
-		e = (struct um_plan_hold_estimate){0};
-	return e;
+	for (size_t i = 0; known && i < last->ops.n; i++)
+		known = last->ops.at[i].stream != UM_STREAM_CPU;
+	return known ? e : (struct um_plan_hold_estimate){0};
 }
 
 void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *found)

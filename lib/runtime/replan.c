@@ -396,7 +396,8 @@ static void hold(struct um_replan *r, const struct um_iteration *last)
 		um_plan_hold_end(&r->hold);
 		return;
 	}
-	um_plan_hold_wait(&r->hold, alike && um_replan_is_fast(r, last, &r->plan, r->n_iterations), r->fitted != 0);
+	um_plan_hold_wait(&r->hold, alike && um_replan_gains_nothing(r, last, &r->plan, r->n_iterations),
+			  r->fitted != 0);
 	if (!r->hold.holds || held)
 		return;
 	release_places(r);

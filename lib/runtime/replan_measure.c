@@ -75,7 +75,8 @@ struct um_referee_mark um_replan_ask_referee(struct um_replan *r, const struct u
 
 /* --- measured iterations ------------------------------------------------------------------------------------------ */
 
-int um_replan_is_fast(const struct um_replan *r, const struct um_iteration *last, const struct um_plan *p, uint32_t n)
+int um_replan_gains_nothing(const struct um_replan *r, const struct um_iteration *last, const struct um_plan *p,
+			    uint32_t n)
 {
 	const struct um_time_samples *s = um_referee_samples(&r->referee, last->signature, UM_REFEREE_PREDICTED);
 

@@ -117,7 +117,7 @@ static int is_held(struct um_replan *r, const struct um_iteration *last)
 	if ((r->state && !(replaces && r->estimate.ns)) || !r->referee.on || p->job->err)
 		return 0;
 	if (r->state || !pages_stream(&plan->sched))
-		return um_replan_is_fast(r, last, plan, p->order.n_iterations);
+		return um_replan_gains_nothing(r, last, plan, p->order.n_iterations);
 	s = um_referee_samples(&r->referee, last->signature, UM_REFEREE_PREDICTED);
 	if (!s || !s->n)
 		return p->held++ < HOLD_MOST;
