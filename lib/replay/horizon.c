@@ -358,15 +358,19 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 }
 
 /* Now and then all blocks that were not used when they should have been. Where ops are few and large, predictions of
- * several iterations can fail until then. So those are also looked for whose iteration is over, once ops have used as
- * many blocks as the search passes: they would be the last victims. */
+ * several iterations can fail until then. So those are also looked for, once ops have used as many blocks as the search
+ * passes, that have been overdue for a repetition, or mostly before this iteration: they would be the last victims. What
+ * the end of an iteration should have used is often only late where the next one begins with other ops. */
 static void doubt_overdue(struct um_horizon *h)
 {
 	int now = um_horizon_current(h) % OVERDUE_OPS == 0;
+	uint64_t late = 2 * um_predictor_so_far(h->host.predictor);
 
 	if (!now && h->used < h->blocks.n[UM_BLOCK_KNOWN])
 		return;
-	um_horizon_doubt_overdue(h, now ? 0 : h->host.predictor->reach, 0);
+	if (late > h->host.predictor->reach)
+		late = h->host.predictor->reach;
+	um_horizon_doubt_overdue(h, now ? 0 : late, 0);
 	h->used = 0;
 }
 

@@ -18,11 +18,12 @@ int um_predictor_init(struct um_predictor *p)
 		err |= !p->bucket[i];
 	}
 	p->begun = calloc(UM_PREDICTOR_BUCKETS, sizeof *p->begun);
+	p->turned = calloc(UM_PREDICTOR_BUCKETS, sizeof *p->turned);
 	p->next_bytes = calloc(UM_PREDICTOR_OPS, sizeof *p->next_bytes);
 	p->spare = UM_PREDICTOR_NOBODY;
 	p->first = 1;
 	err |= um_live_curve_init(&p->live);
-	return err || !p->begun || !p->next_bytes || !p->ops || !p->uses ? -ENOMEM : 0;
+	return err || !p->begun || !p->turned || !p->next_bytes || !p->ops || !p->uses ? -ENOMEM : 0;
 }
 
 void um_predictor_fini(struct um_predictor *p)
@@ -32,6 +33,7 @@ void um_predictor_fini(struct um_predictor *p)
 	for (int i = 0; i < UM_PREDICTOR_CONTEXTS; i++)
 		free(p->bucket[i]);
 	free(p->begun);
+	free(p->turned);
 	free(p->next_bytes);
 	um_live_curve_fini(&p->live);
 	um_vec_fini(&p->tensors);
@@ -130,6 +132,9 @@ static int add_use(struct um_predictor *p, const struct um_use *u)
 void um_predictor_begin(struct um_predictor *p)
 {
 	p->iteration++;
+	p->n_ended[1] = p->n_ended[0];
+	p->n_ended[0] = p->n_ops;
+	p->before = p->prefix;
 	p->prefix = 0;
 	p->n_prefix = 0;
 }

@@ -10,10 +10,11 @@
  * The latest op is matched with an earlier one of the same kind, and what followed then is expected to follow now. The
  * kind of an op is its name, stream and number of uses; sizes are not part of it, so that iterations of other sizes
  * match, too. But an iteration that began with the same sizes is preferred, so that of several that take turns each is
- * matched with itself. The match is the op after the match before, unless its tensors are others than expected; or one
- * near it, whose tensors are the right ones, since ops are dropped, inserted and exchanged. An op that is neither is
- * matched with none, and changes nothing in what is expected; but when two in a row are in order elsewhere, the match
- * moves there.
+ * matched with itself. Where the iteration before it began otherwise, one that came after such an iteration is
+ * preferred: a phase of several iterations is matched from its beginning. The match is the op after the match before,
+ * unless its tensors are others than expected; or one near it, whose tensors are the right ones, since ops are dropped,
+ * inserted and exchanged. An op that is neither is matched with none, and changes nothing in what is expected; but when
+ * two in a row are in order elsewhere, the match moves there.
  *
  * Iterations of several kinds often begin alike. When the match moves far, what was expected of tensors on the way that
  * the program has not taken is replaced by what followed at the new match.
@@ -106,8 +107,10 @@ struct um_predictor {
 	int far; /* nor is it near that */
 	uint64_t pass; /* op since which the matches are of one repetition: parts taken before do not count */
 	uint64_t *bucket[UM_PREDICTOR_CONTEXTS]; /* by hash of the latest kinds: number of an op */
-	uint64_t *begun; /* by prefix: likewise */
+	uint64_t *begun, *turned; /* by prefix, and by prefix and `before`: likewise */
 	uint64_t prefix; /* of the latest op */
+	uint64_t before; /* the last prefix of the iteration before this one; 0: none */
+	uint64_t n_ended[2]; /* ops before this iteration, and before the one before it */
 	uint32_t iteration; /* serial of this one */
 	uint32_t segment; /* likewise */
 	uint32_t n_prefix; /* ops of this iteration so far, at most UM_PREDICTOR_PREFIX */
@@ -147,6 +150,11 @@ int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op);
 
 /* The next op begins an iteration. */
 void um_predictor_begin(struct um_predictor *p);
+/* Ops of this iteration so far. */
+static inline uint64_t um_predictor_so_far(const struct um_predictor *p)
+{
+	return p->n_ops - p->n_ended[0];
+}
 
 /* A gap: the predictor has not seen the ops that follow the latest one, and does not know them. */
 static inline void um_predictor_skip(struct um_predictor *p)
@@ -178,8 +186,9 @@ double um_predictor_touched(const struct um_predictor *p, const struct um_tensor
 /* What probably happens next to the part of a tensor that the latest op's use number k is of. */
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k);
 /* The match is far from the one before: when the tensor of this entry (< tensors.n), which was expected up to op number
- * `until`, is used next. 0: that is not known better than before. `until` UM_PREDICTOR_UNKNOWN: after a gap
- * no earlier expectation counts, and a tensor that no op used after the match is not expected. */
+ * `until`, is used next. That is as after the op to which its latest use corresponds, or at its first use after the
+ * match. 0: it is not known better than before. `until` UM_PREDICTOR_UNKNOWN: after a gap no earlier expectation
+ * counts, and a tensor that no op used after the match is not expected. */
 uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until);
 /* A predicted op, of this number, uses the tensor: if that is sooner than was known. */
 void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op);

@@ -45,8 +45,10 @@ uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t u
 	    um_predictor_use_at(p, node->last)->bytes < node->bytes) /* its parts are used at different times */
 		return 0;
 	op = next_as_there(p, node);
-	if (!op && until == UM_PREDICTOR_UNKNOWN)
+	if (!op)
 		op = first_after_match(p, node);
+	if (op == UM_PREDICTOR_UNKNOWN && until != op) /* there is no gap: it may have been used otherwise */
+		return 0;
 	if (op)
 		node->next = (struct um_predicted_next){.op = op};
 	return op;

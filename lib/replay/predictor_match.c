@@ -34,16 +34,36 @@ static uint64_t *bucket_of(const struct um_predictor *p, int n)
 	return &p->bucket[n - 1][h % UM_PREDICTOR_BUCKETS];
 }
 
+/* Where the latest op of an iteration is listed, by what the iteration before it was. */
+static uint64_t *turned_at(const struct um_predictor *p)
+{
+	return &p->turned[um_hash_u64(p->before, p->prefix) % UM_PREDICTOR_BUCKETS];
+}
+
+static int has_prefix(const struct um_predictor *p, uint64_t at, uint64_t prefix)
+{
+	return um_predictor_keeps(p, at) && um_predictor_op_at(p, at)->prefix == prefix;
+}
+
+/* Did the iteration before begin as this one has so far? */
+static int is_alike_before(const struct um_predictor *p, uint64_t prefix)
+{
+	return has_prefix(p, p->n_ended[1] + um_predictor_so_far(p), prefix);
+}
+
 /* An earlier iteration may have begun as this one did, while that of the op after the match had other sizes. The latest
  * op's counterpart there; 0: there is none. */
 static uint64_t find_begun(const struct um_predictor *p, uint64_t next)
 {
-	uint64_t prefix = um_predictor_op_at(p, p->n_ops)->prefix, at = p->begun[prefix % UM_PREDICTOR_BUCKETS];
+	uint64_t prefix = um_predictor_op_at(p, p->n_ops)->prefix, at;
 
-	if (!prefix || (next && um_predictor_op_at(p, next)->prefix == prefix) || !um_predictor_keeps(p, at) ||
-	    um_predictor_op_at(p, at)->prefix != prefix)
+	if (!prefix || (next && um_predictor_op_at(p, next)->prefix == prefix))
 		return 0;
-	return at;
+	at = *turned_at(p);
+	if (!is_alike_before(p, prefix) && has_prefix(p, at, prefix))
+		return at;
+	at = p->begun[prefix % UM_PREDICTOR_BUCKETS];
+	return has_prefix(p, at, prefix) ? at : 0;
 }
 
 /* What speaks for the latest op's being the repetition of another, and what against it: the number of its uses that are
@@ -262,6 +282,8 @@ void um_predictor_match(struct um_predictor *p, uint64_t alike)
 	score_follower(p, was, strays);
 	for (int n = 1; n <= UM_PREDICTOR_CONTEXTS; n++)
 		*bucket_of(p, n) = p->n_ops;
-	if (um_predictor_op_at(p, p->n_ops)->prefix)
+	if (um_predictor_op_at(p, p->n_ops)->prefix) {
 		p->begun[p->prefix % UM_PREDICTOR_BUCKETS] = p->n_ops;
+		*turned_at(p) = p->n_ops;
+	}
 }

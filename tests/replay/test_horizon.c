@@ -1182,6 +1182,48 @@ static void overdue(void)
 	rig_end(&r);
 }
 
+/* An op of a kind that was not met before. */
+static void new_op(struct rig *r, uint32_t i)
+{
+	char name[16];
+
+	snprintf(name, sizeof name, "op %llu", (unsigned long long)r->predictor.n_ops);
+	op(r, name, 1000, USED(i));
+}
+
+/* Op number 30, ten ops before the end of an iteration, should have used a block, and no op does. Is the block still
+ * expected in the n-th op of the next iteration? The predictor has seen tensors that were used after `reach` ops. */
+static int still_expected(uint64_t n, uint64_t reach)
+{
+	struct um_horizon_block *b;
+	struct rig r;
+	int expected;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 2; i++)
+		born(&r, i);
+	new_op(&r, 0);
+	while (r.predictor.n_ops < 40)
+		new_op(&r, 1);
+	um_predictor_begin(&r.predictor);
+	while (r.predictor.n_ops < 40 + n - 1)
+		new_op(&r, 1);
+	r.predictor.reach = reach;
+	b = um_horizon_blocks_find(&r.horizon.blocks, r.tensor[0].addr);
+	um_horizon_blocks_set_next(&r.horizon.blocks, b, 30);
+	new_op(&r, 1);
+	expected = b->next != UM_HORIZON_UNKNOWN;
+	rig_end(&r);
+	return expected;
+}
+
+static void overdue_before(void)
+{
+	ok(!still_expected(9, 1000), "a block is not expected that was overdue before the iteration for the most part");
+	ok(still_expected(12, 1000), "one that was overdue in the iteration for the most part is still expected");
+	ok(!still_expected(12, 8), "it is not if repetitions are shorter");
+}
+
 /* Iterations of six ops; the first two use one of five inputs in turn, the others a tensor each that all but fill the
  * room. Returns the blocks copied to the device per iteration from the third one on. */
 static double copied_beside_inputs(void)
@@ -1297,6 +1339,7 @@ int main(void)
 	judge();
 	after_fork();
 	overdue();
+	overdue_before();
 	late_by_iterations();
 	estimated_time();
 	return tap_done();

@@ -127,9 +127,75 @@ static void left_out(void)
 	um_predictor_fini(&p);
 }
 
+/* The match moves far to where more passes followed. Two tensors are expected: one that an op used there, too, and one
+ * that was used before that only. */
+static void without_gap(void)
+{
+	struct um_tensor now_and_then, earlier;
+
+	begin();
+	born(&now_and_then);
+	born(&earlier);
+	for (int i = 0; i < 3; i++) {
+		born(&sum);
+		passes(0, 4);
+		op("seldom", i < 2 ? &earlier : &now_and_then);
+		ops("update", m);
+		um_predictor_free(&p, &sum);
+		sum.id.v = 0;
+	}
+	for (int i = 0; i < 3; i++)
+		iteration(2);
+	born(&sum);
+	passes(0, 1);
+	op("odd", &now_and_then);
+	passes(1, 2);
+	pass(2, 2);
+	ok(p.far, "the match moves far after an odd op, too");
+	is_u64(rematched(&now_and_then, UINT32_MAX), 2 * LAYERS + 1,
+	       "a tensor whose latest use was odd is expected at its first use after the match");
+	is_u64(rematched(&earlier, UINT32_MAX), 0, "one that no op used after the match stays as it is");
+	um_predictor_fini(&p);
+}
+
+/* Returns the number of its first op, `*match`: that of the op with which it is matched. */
+static uint64_t phase_iteration(const char *name, struct um_tensor *t, uint64_t *match)
+{
+	um_predictor_begin(&p);
+	ops(name, t);
+	*match = p.match - (LAYERS - 1);
+	return p.n_ops - (LAYERS - 1);
+}
+
+/* Three iterations of either phase, in turn. */
+static void phases(void)
+{
+	uint64_t train[6], product[3], match;
+
+	begin();
+	for (int i = 0; i < 3; i++)
+		train[i] = phase_iteration("train", w, &match);
+	for (int i = 0; i < 3; i++)
+		product[i] = phase_iteration("product", m, &match);
+	train[3] = phase_iteration("train", w, &match);
+	is_u64(match, train[2], "a phase that has not come after the one before is matched with its latest iteration");
+	train[4] = phase_iteration("train", w, &match);
+	is_u64(match, train[3], "a phase that goes on is matched with its latest iteration");
+	train[5] = phase_iteration("train", w, &match);
+	for (int i = 0; i < 3; i++) {
+		phase_iteration("product", m, &match);
+		is_u64(match, product[i], "a phase that comes again is matched from its beginning: iteration %d", i);
+	}
+	phase_iteration("train", w, &match);
+	is_u64(match, train[3], "the next phase is expected after it");
+	um_predictor_fini(&p);
+}
+
 int main(void)
 {
 	next_uses();
+	without_gap();
+	phases();
 	left_out();
 	return tap_done();
 }
