@@ -359,8 +359,8 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 
 /* Now and then all blocks that were not used when they should have been. Where ops are few and large, predictions of
  * several iterations can fail until then. So those are also looked for, once ops have used as many blocks as the search
- * passes, that have been overdue for a repetition, or mostly before this iteration: they would be the last victims. What
- * the end of an iteration should have used is often only late where the next one begins with other ops. */
+ * passes, that have been overdue for a repetition, or mostly before this iteration: they would be the last victims.
+ * What the end of an iteration should have used is often only late where the next one begins with other ops. */
 static void doubt_overdue(struct um_horizon *h)
 {
 	int now = um_horizon_current(h) % OVERDUE_OPS == 0;

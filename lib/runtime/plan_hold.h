@@ -6,9 +6,9 @@
  * out   whether a waiting plan is held back, and whether a plan that is followed stops
  * owns  nothing
  *
- * A plan whose tensors are born elsewhere, as those of a queue are, costs more than it saves. Where that has happened,
- * a plan waits while iterations of its kind take as long without it as with everything resident. A plan that is
- * measured to be slower stops for a pause, which doubles.
+ * A plan that has nothing to gain still costs its begin, and whenever the program leaves it, and where tensors are born
+ * elsewhere, as those of a queue are. It waits while iterations of its kind take as long without it as with everything
+ * resident. A plan that is measured to be slower stops for a pause, which doubles.
  *
  * The time of an iteration without a plan is known only when the device has come as far, which may be several
  * iterations later. Until then it is estimated (um_horizon_lap): the time of its ops, and for how long they wait for

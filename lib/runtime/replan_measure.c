@@ -80,9 +80,8 @@ int um_replan_gains_nothing(const struct um_replan *r, const struct um_iteration
 {
 	const struct um_time_samples *s = um_referee_samples(&r->referee, last->signature, UM_REFEREE_PREDICTED);
 
-	/* A plan costs nothing where all tensors fit, or are born at their places; and where the program's phases take
-	 * turns, it keeps what the other one needs. Faster algorithms may have room in a plan. */
-	if (r->host.tensors->bytes_live_peak <= r->host.device->budget || !r->n_misplaced || p->sched.ws.n)
+	/* A plan costs nothing where all tensors fit. Faster algorithms may have room in a plan. */
+	if (r->host.tensors->bytes_live_peak <= r->host.device->budget || p->sched.ws.n)
 		return 0;
 	return um_plan_hold_is_fast(um_plan_hold_expect(&r->hold, &r->estimate, s), p->in_core_ns / n);
 }

@@ -88,8 +88,7 @@ struct um_outcome {
 enum um_follow_event um_replan_settle(struct um_replan *r, enum um_follow_event event, const struct um_iteration *last,
 				      const struct um_outcome *l);
 
-/* Has this plan, of `n` iterations, nothing to gain where they are as the latest one? 0 where all tensors fit, and
- * until tensors of a plan have been born elsewhere. */
+/* Has this plan, of `n` iterations, nothing to gain where they are as the latest one? 0 where all tensors fit. */
 int um_replan_gains_nothing(const struct um_replan *r, const struct um_iteration *last, const struct um_plan *p,
 			    uint32_t n);
 

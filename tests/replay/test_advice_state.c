@@ -264,6 +264,7 @@ static void start(int advice)
 	umadv_options_init(&o);
 	o.budget = so.capacity;
 	o.log_level = UMADV_LOG_ERROR;
+	o.referee = UMADV_REFEREE_OFF; /* plans are followed even where they gain nothing */
 	if (um_context_open(&adv, &o, gpu, a100))
 		tap_bail("no context");
 	err = gpu->api->cudaStreamCreateWithFlags(gpu, &stream, UM_STREAM_NON_BLOCKING);
