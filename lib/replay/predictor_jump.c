@@ -47,7 +47,7 @@ uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t u
 	op = next_as_there(p, node);
 	if (!op)
 		op = first_after_match(p, node);
-	if (op == UM_PREDICTOR_UNKNOWN && until != op) /* there is no gap: it may have been used otherwise */
+	if (op == UM_PREDICTOR_UNKNOWN && until != op) /* without a gap, the expectation stands */
 		return 0;
 	if (op)
 		node->next = (struct um_predicted_next){.op = op};

@@ -34,7 +34,7 @@ static uint64_t *bucket_of(const struct um_predictor *p, int n)
 	return &p->bucket[n - 1][h % UM_PREDICTOR_BUCKETS];
 }
 
-/* Where the latest op of an iteration is listed, by what the iteration before it was. */
+/* Where ops are listed that had this prefix, in iterations after one like the one before this. */
 static uint64_t *turned_at(const struct um_predictor *p)
 {
 	return &p->turned[um_hash_u64(p->before, p->prefix) % UM_PREDICTOR_BUCKETS];
@@ -51,8 +51,9 @@ static int is_alike_before(const struct um_predictor *p, uint64_t prefix)
 	return has_prefix(p, p->n_ended[1] + um_predictor_so_far(p), prefix);
 }
 
-/* An earlier iteration may have begun as this one did, while that of the op after the match had other sizes. The latest
- * op's counterpart there; 0: there is none. */
+/* An earlier iteration may have begun as this one did, while that of the op after the match had other sizes. Within a
+ * phase the latest such iteration counts. At its beginning one counts that came after the same phase, as what follows
+ * differs from the end of a phase. The latest op's counterpart there; 0: there is none. */
 static uint64_t find_begun(const struct um_predictor *p, uint64_t next)
 {
 	uint64_t prefix = um_predictor_op_at(p, p->n_ops)->prefix, at;

@@ -56,7 +56,7 @@ is "$(awk '$1 == 14 { print $2 }' "$tmp/copies.txt")" 0 \
 	"a phase that comes again evicts the data of the other one alone"
 is "$(awk '$1 > 14 && $1 < 21 { n += $2 + $3 } END { print n + 0 }' "$tmp/copies.txt")" 0 \
 	"its other iterations copy nothing"
-# The data of the products have left in its first one.
+# The data of the products leave in its first one.
 is "$(awk '$1 > 28 && $1 < 34 { n += $2 } END { print n + 0 }' "$tmp/copies.txt")" 0 \
 	"when training comes for the third time, its other iterations prefetch nothing until its end is expected"
 tap_done
