@@ -33,10 +33,10 @@ int um_plan_hold_is_fast(uint64_t ns, uint64_t in_core_ns)
 	return ns && ns <= in_core_ns + in_core_ns / MARGIN;
 }
 
-void um_plan_hold_wait(struct um_plan_hold *h, int fast, int fitted)
+void um_plan_hold_wait(struct um_plan_hold *h, int vain, int fitted)
 {
 	h->left -= fitted && h->left;
-	h->holds = fast || h->left;
+	h->holds = vain || h->left;
 }
 
 void um_plan_hold_end(struct um_plan_hold *h)

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan_hold.h - holds a plan back that has nothing to gain, or was slower than iterations without it
+ * plan_hold.h - holds a plan back that has nothing to gain, was slower than iterations without it, or guesses
  *
- * in    estimated and measured times of iterations
+ * in    estimated, predicted and measured times of iterations
  * out   whether a waiting plan is held back, and whether a plan that is followed stops
  * owns  nothing
  *
  * A plan that has nothing to gain still costs its begin, and whenever the program leaves it, and where tensors are born
  * elsewhere, as those of a queue are. It waits while iterations of its kind take as long without it as with everything
  * resident. A plan that is measured to be slower stops for a pause, which doubles.
+ *
+ * What a plan predicts is not to be relied on where it guesses when a tensor is freed, as that was not observed: in a
+ * queue, or a cache that grows. Such tensors are born elsewhere than planned, and their memory exceeds the plan's. The
+ * plan begins once iterations without it have taken longer than it predicts by many times that time: as with what is
+ * rented until the rent would have bought it, the loss is bounded by what could be gained.
  *
  * The time of an iteration without a plan is known only when the device has come as far, which may be several
  * iterations later. Until then it is estimated (um_horizon_lap): the time of its ops, and for how long they wait for
@@ -18,6 +23,8 @@
 #define UM_RUNTIME_PLAN_HOLD_H
 
 #include "runtime/time_samples.h"
+
+#define UM_PLAN_HOLD_GUESSES 32 /* times its own time are missed before a plan begins that guesses */
 
 /* Of an iteration without a plan. */
 struct um_plan_hold_estimate {
@@ -30,6 +37,8 @@ struct um_plan_hold {
 	double scale; /* a measured stall over its estimate; 0: none was measured */
 	uint32_t slower; /* measured iterations in a row that took longer with the plan */
 	uint32_t pause, left; /* iterations of the latest pause, and those that are left */
+	int begun; /* such a plan has begun */
+	uint64_t missed_ns; /* by which iterations without such a plan took longer than it predicts */
 	int holds; /* the waiting plan neither begins, nor do tensors take its places */
 };
 
@@ -45,13 +54,30 @@ uint64_t um_plan_hold_expect(const struct um_plan_hold *h, const struct um_plan_
 /* Has a plan nothing to gain where iterations take `ns` (0: not known), and `in_core_ns` with everything resident? */
 int um_plan_hold_is_fast(uint64_t ns, uint64_t in_core_ns);
 
-/* An iteration ended, and the plan waits. `fast`: it has nothing to gain. `fitted`: the iteration followed it. */
-void um_plan_hold_wait(struct um_plan_hold *h, int fast, int fitted);
+/* Has too little been missed for a plan that guesses when tensors are freed, and predicts `ns`? */
+static inline int um_plan_hold_doubts(const struct um_plan_hold *h, uint64_t ns)
+{
+	return !h->begun && h->missed_ns < UM_PLAN_HOLD_GUESSES * ns;
+}
+
+/* An iteration ended, and the plan waits. `vain`: it has nothing to gain, or is doubted. `fitted`: the iteration
+ * followed it. */
+void um_plan_hold_wait(struct um_plan_hold *h, int vain, int fitted);
+/* The plan begins. */
+static inline void um_plan_hold_start(struct um_plan_hold *h)
+{
+	h->begun = 1;
+}
 /* The plan does not wait. */
 void um_plan_hold_end(struct um_plan_hold *h);
 
 /* A measured iteration without hints of a plan. */
 void um_plan_hold_calibrate(struct um_plan_hold *h, const struct um_plan_hold_estimate *e, uint64_t ns);
+/* A measured iteration without the plan, for which that predicts less time, or more. */
+static inline void um_plan_hold_miss(struct um_plan_hold *h, uint64_t ns, uint64_t predicted_ns)
+{
+	h->missed_ns += ns > predicted_ns ? ns - predicted_ns : 0;
+}
 /* A measured iteration that followed the plan. `without`: those of its kind without it (NULL: none). */
 void um_plan_hold_compare(struct um_plan_hold *h, uint64_t ns, const struct um_time_samples *without);
 

@@ -371,8 +371,8 @@ static int stops(struct um_replan *r, enum um_follow_event event)
 {
 	if ((event != UM_FOLLOW_ON_FOLLOWED && event != UM_FOLLOW_ON_MISPLACED) || !um_plan_hold_stop(&r->hold))
 		return 0;
-	um_notices_log(r->notices, UMADV_LOG_INFO,
-		       "iterations take longer with the plan than without it: it waits for %u of them", r->hold.left);
+	um_notices_log(r->notices, UMADV_LOG_INFO, "the plan waits for %u iterations: they take longer with it",
+		       r->hold.left);
 	return 1;
 }
 
@@ -390,19 +390,19 @@ static enum um_follow_event suspend(struct um_replan *r, enum um_follow_event ev
 /* A plan that waits now may be held back. */
 static void hold(struct um_replan *r, const struct um_iteration *last)
 {
-	int held = r->hold.holds, alike = r->fitted || last->signature == r->hold.signature;
+	int held = r->hold.holds, alike = r->fitted || last->signature == r->hold.signature, nothing;
 
 	if (!um_follow_waits(r->state) || !r->referee.on) {
 		um_plan_hold_end(&r->hold);
 		return;
 	}
-	um_plan_hold_wait(&r->hold, alike && um_replan_gains_nothing(r, last, &r->plan, r->n_iterations),
-			  r->fitted != 0);
+	nothing = alike && um_replan_gains_nothing(r, last, &r->plan, r->n_iterations);
+	um_plan_hold_wait(&r->hold, nothing || (alike && um_replan_is_doubted(r)), r->fitted != 0);
 	if (!r->hold.holds || held)
 		return;
 	release_places(r);
-	um_notices_log(r->notices, UMADV_LOG_INFO,
-		       "iterations take as long without the plan as with everything resident: it waits");
+	um_notices_log(r->notices, UMADV_LOG_INFO, "the plan waits: %s",
+		       nothing ? "it would gain nothing" : "it guesses when tensors are freed");
 }
 
 static int end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)

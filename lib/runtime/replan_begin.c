@@ -136,6 +136,7 @@ int um_replan_first_op(struct um_replan *r)
 	capacity -= lesser(beside, room_beside(capacity, r->program.peak));
 	um_follow_step(&r->state, UM_FOLLOW_ON_FIRST_OP);
 	r->begins = 1;
+	um_plan_hold_start(&r->hold);
 	if (!used || um_executor_adopt(r->executor, &r->program, capacity, used, n, &r->cursor))
 		r->notices->errors++;
 	else

@@ -75,27 +75,55 @@ struct um_referee_mark um_replan_ask_referee(struct um_replan *r, const struct u
 
 /* --- measured iterations ------------------------------------------------------------------------------------------ */
 
+/* A plan costs nothing where all tensors fit. Faster algorithms may have room in a plan. */
+static int may_lose(const struct um_replan *r, const struct um_plan *p)
+{
+	return r->host.tensors->bytes_live_peak > r->host.device->budget && !p->sched.ws.n;
+}
+
 int um_replan_gains_nothing(const struct um_replan *r, const struct um_iteration *last, const struct um_plan *p,
 			    uint32_t n)
 {
 	const struct um_time_samples *s = um_referee_samples(&r->referee, last->signature, UM_REFEREE_PREDICTED);
 
-	/* A plan costs nothing where all tensors fit. Faster algorithms may have room in a plan. */
-	if (r->host.tensors->bytes_live_peak <= r->host.device->budget || p->sched.ws.n)
-		return 0;
-	return um_plan_hold_is_fast(um_plan_hold_expect(&r->hold, &r->estimate, s), p->in_core_ns / n);
+	return may_lose(r, p) &&
+	       um_plan_hold_is_fast(um_plan_hold_expect(&r->hold, &r->estimate, s), p->in_core_ns / n);
 }
 
-/* Learns from an iteration how wrong estimates are, or how much time the plan takes. */
+/* Of an iteration of the followed plan. */
+static uint64_t predicted_ns(const struct um_replan *r)
+{
+	return r->plan.rehearsed_ns / r->n_iterations;
+}
+
+static int guesses(const struct um_schedule *s)
+{
+	size_t i = 0;
+
+	while (i < s->slots.n && !(s->slots.at[i].flags & UM_SLOT_GUESSED))
+		i++;
+	return i < s->slots.n;
+}
+
+int um_replan_is_doubted(const struct um_replan *r)
+{
+	return um_follow_is_confirmed(r->state) && may_lose(r, &r->plan) && guesses(&r->plan.sched) &&
+	       um_plan_hold_doubts(&r->hold, predicted_ns(r));
+}
+
+/* Learns from an iteration how wrong estimates are, or how much time the plan takes, or would have taken. */
 static void compare(struct um_replan *r, const struct um_iteration_time *t)
 {
+	const struct um_referee_mark *mark = &t->kind.mark;
 	uint64_t ns = t->ns / t->kind.n;
 
 	if (t->kind.estimate.ns)
 		um_plan_hold_calibrate(&r->hold, &t->kind.estimate, ns);
-	else if (r->referee.on && t->kind.mark.had == UM_REFEREE_PLANNED)
+	else if (r->referee.on && mark->had == UM_REFEREE_PLANNED)
 		um_plan_hold_compare(&r->hold, ns,
 				     um_referee_samples(&r->referee, r->hold.signature, UM_REFEREE_PREDICTED));
+	if (mark->had == UM_REFEREE_PREDICTED && r->plan.sched.ops.n && mark->key == r->hold.signature)
+		um_plan_hold_miss(&r->hold, ns, predicted_ns(r));
 }
 
 void um_replan_check_clock(struct um_replan *r, int last)

@@ -92,6 +92,10 @@ enum um_follow_event um_replan_settle(struct um_replan *r, enum um_follow_event 
 int um_replan_gains_nothing(const struct um_replan *r, const struct um_iteration *last, const struct um_plan *p,
 			    uint32_t n);
 
+/* Does the followed plan guess when tensors are freed, though its pattern is known, and has too little been missed
+ * without it? 0 where all tensors fit. O(slots). */
+int um_replan_is_doubted(const struct um_replan *r);
+
 /* Counts and logs that there is no plan. `why`: in words, may be empty. */
 void um_replan_report(struct um_replan *r, int err, const char *why);
 

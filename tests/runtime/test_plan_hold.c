@@ -88,6 +88,27 @@ static void test_waits(void)
 	ok(!h.holds, "a plan that does not wait is not held back");
 }
 
+static void test_guesses(void)
+{
+	struct um_plan_hold h = begun();
+
+	um_plan_hold_miss(&h, 32000, 1);
+	ok(um_plan_hold_doubts(&h, 1000), "a plan that guesses is doubted until 32 times its time was missed");
+	um_plan_hold_miss(&h, 900, 1000);
+	ok(um_plan_hold_doubts(&h, 1000), "an iteration misses nothing that takes less time than predicted");
+	um_plan_hold_begin(&h, 7);
+	um_plan_hold_miss(&h, 2, 1);
+	ok(!um_plan_hold_doubts(&h, 1000), "what was missed counts for a plan made anew for the same iterations");
+	um_plan_hold_begin(&h, 8);
+	ok(um_plan_hold_doubts(&h, 1000), "it does not for one for others");
+	um_plan_hold_start(&h);
+	ok(!um_plan_hold_doubts(&h, 1000), "a plan that has begun is not doubted");
+	um_plan_hold_begin(&h, 8);
+	ok(!um_plan_hold_doubts(&h, 1000), "nor is one made anew for the same iterations");
+	um_plan_hold_begin(&h, 9);
+	ok(um_plan_hold_doubts(&h, 1000), "one for others is");
+}
+
 static void test_stops(void)
 {
 	struct um_time_samples without = of(1000, 2);
@@ -142,6 +163,7 @@ int main(void)
 {
 	test_expected();
 	test_waits();
+	test_guesses();
 	test_stops();
 	test_other_plans();
 	return tap_done();

@@ -189,6 +189,7 @@ static void arrives(void)
 	iteration(&off, TENSORS);
 	ok(off.adv->replan.state && !off.adv->replan.planning.thread,
 	   "in simulated time the second iteration has a plan, and there is no planning thread");
+	ok(!off.adv->replan.hold.holds, "a plan made of one iteration is not held back for what it guesses");
 	for (i = 0; i < 12; i++)
 		iteration(&off, TENSORS);
 
