@@ -65,7 +65,7 @@ void um_replan_leave(struct um_replan *r, uint64_t number)
 		return;
 	r->n_left++;
 	um_notices_log(r->notices, UMADV_LOG_INFO,
-		       "iteration %llu differs from the schedule at op %u of %zu: the other ops are prefetched on use",
+		       "iteration %llu differs from the schedule at op %u of %zu: the plan pauses",
 		       (unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
 }
 
@@ -75,8 +75,7 @@ void um_replan_stall(struct um_replan *r, uint64_t number)
 	if (leave(r))
 		um_notices_log(
 			r->notices, UMADV_LOG_INFO,
-			"iteration %llu: op %u of %zu waited for earlier work that did not end in time: the plan "
-			"pauses, the other ops are prefetched on use",
+			"iteration %llu: op %u of %zu waited for earlier work that did not end in time: the plan pauses",
 			(unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
 }
 
