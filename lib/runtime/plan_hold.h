@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan_hold.h - holds a plan back that has nothing to gain, was slower than iterations without it, or guesses
+ * plan_hold.h - holds a plan back that has nothing to gain, or guesses
  *
  * in    estimated, predicted and measured times of iterations
- * out   whether a waiting plan is held back, and whether a plan that is followed stops
+ * out   whether a waiting plan is held back
  * owns  nothing
  *
  * A plan that has nothing to gain still costs its begin, and whenever the program leaves it, and where tensors are born
  * elsewhere, as those of a queue are. It waits while iterations of its kind take as long without it as with everything
- * resident. A plan that is measured to be slower stops for a pause, which doubles.
+ * resident.
  *
  * What a plan predicts is not to be relied on where it guesses when a tensor is freed, as that was not observed: in a
  * queue, or a cache that grows. Such tensors are born elsewhere than planned, and their memory exceeds the plan's. The
@@ -35,15 +35,12 @@ struct um_plan_hold_estimate {
 struct um_plan_hold {
 	uint64_t signature; /* of the iterations that the plan is for; 0: no plan so far */
 	double scale; /* a measured stall over its estimate; 0: none was measured */
-	uint32_t slower; /* measured iterations in a row that took longer with the plan */
-	uint32_t pause, left; /* iterations of the latest pause, and those that are left */
 	int begun; /* such a plan has begun */
 	uint64_t missed_ns; /* by which iterations without such a plan took longer than it predicts */
 	int holds; /* the waiting plan neither begins, nor do tensors take its places */
 };
 
-/* A plan for iterations with this signature will be followed. It is in no pause. If the one before is for the same, and
- * stops, too, its pause is longer. */
+/* A plan for iterations with this signature will be followed. It takes over what was missed before one for the same. */
 void um_plan_hold_begin(struct um_plan_hold *h, uint64_t signature);
 
 /* The expected time of an iteration without a plan: measured (NULL: never), or estimated if that is less and few were
@@ -60,16 +57,11 @@ static inline int um_plan_hold_doubts(const struct um_plan_hold *h, uint64_t ns)
 	return !h->begun && h->missed_ns < UM_PLAN_HOLD_GUESSES * ns;
 }
 
-/* An iteration ended, and the plan waits. `vain`: it has nothing to gain, or is doubted. `fitted`: the iteration
- * followed it. */
-void um_plan_hold_wait(struct um_plan_hold *h, int vain, int fitted);
 /* The plan begins. */
 static inline void um_plan_hold_start(struct um_plan_hold *h)
 {
 	h->begun = 1;
 }
-/* The plan does not wait. */
-void um_plan_hold_end(struct um_plan_hold *h);
 
 /* A measured iteration without hints of a plan. */
 void um_plan_hold_calibrate(struct um_plan_hold *h, const struct um_plan_hold_estimate *e, uint64_t ns);
@@ -78,10 +70,5 @@ static inline void um_plan_hold_miss(struct um_plan_hold *h, uint64_t ns, uint64
 {
 	h->missed_ns += ns > predicted_ns ? ns - predicted_ns : 0;
 }
-/* A measured iteration that followed the plan. `without`: those of its kind without it (NULL: none). */
-void um_plan_hold_compare(struct um_plan_hold *h, uint64_t ns, const struct um_time_samples *without);
-
-/* Does the plan stop, since it is slower? Then a pause begins. */
-int um_plan_hold_stop(struct um_plan_hold *h);
 
 #endif

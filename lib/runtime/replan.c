@@ -75,7 +75,8 @@ void um_replan_stall(struct um_replan *r, uint64_t number)
 	if (leave(r))
 		um_notices_log(
 			r->notices, UMADV_LOG_INFO,
-			"iteration %llu: op %u of %zu waited for earlier work that did not end in time: the plan pauses",
+			"iteration %llu: op %u of %zu waited for earlier work that did not end in time: the plan "
+			"pauses",
 			(unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
 }
 
@@ -365,22 +366,11 @@ static void claim_places(struct um_replan *r)
 		r->notices->errors++;
 }
 
-/* After this event the plan would go on. Does it stop, since iterations are faster without it? */
-static int stops(struct um_replan *r, enum um_follow_event event)
-{
-	if ((event != UM_FOLLOW_ON_FOLLOWED && event != UM_FOLLOW_ON_MISPLACED) || !um_plan_hold_stop(&r->hold))
-		return 0;
-	um_notices_log(r->notices, UMADV_LOG_INFO, "the plan waits for %u iterations: they take longer with it",
-		       r->hold.left);
-	return 1;
-}
-
-/* The plan waits while the referee allows no hints of it, and after it was slower than iterations without it. */
+/* The plan waits while the referee allows no hints of it. */
 static enum um_follow_event suspend(struct um_replan *r, enum um_follow_event event)
 {
-	int limited = event == UM_FOLLOW_ON_FOLLOWED && r->referee.allowed != UM_REFEREE_PLANNED;
-
-	if (r->state != UM_FOLLOW_CONFIRMED_RUNS || !(limited || stops(r, event)))
+	if (event != UM_FOLLOW_ON_FOLLOWED || r->state != UM_FOLLOW_CONFIRMED_RUNS ||
+	    r->referee.allowed == UM_REFEREE_PLANNED)
 		return event;
 	um_executor_end(r->executor);
 	return UM_FOLLOW_ON_IDLE;
@@ -389,14 +379,11 @@ static enum um_follow_event suspend(struct um_replan *r, enum um_follow_event ev
 /* A plan that waits now may be held back. */
 static void hold(struct um_replan *r, const struct um_iteration *last)
 {
-	int held = r->hold.holds, alike = r->fitted || last->signature == r->hold.signature, nothing;
+	int held = r->hold.holds, may = um_follow_waits(r->state) && r->referee.on;
+	int alike = r->fitted || last->signature == r->hold.signature;
+	int nothing = may && alike && um_replan_gains_nothing(r, last, &r->plan, r->n_iterations);
 
-	if (!um_follow_waits(r->state) || !r->referee.on) {
-		um_plan_hold_end(&r->hold);
-		return;
-	}
-	nothing = alike && um_replan_gains_nothing(r, last, &r->plan, r->n_iterations);
-	um_plan_hold_wait(&r->hold, nothing || (alike && um_replan_is_doubted(r)), r->fitted != 0);
+	r->hold.holds = nothing || (may && alike && um_replan_is_doubted(r));
 	if (!r->hold.holds || held)
 		return;
 	release_places(r);

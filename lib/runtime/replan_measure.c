@@ -111,7 +111,7 @@ int um_replan_is_doubted(const struct um_replan *r)
 	       um_plan_hold_doubts(&r->hold, predicted_ns(r));
 }
 
-/* Learns from an iteration how wrong estimates are, or how much time the plan takes, or would have taken. */
+/* Learns from an iteration how wrong estimates are, or how much time the plan would have saved. */
 static void compare(struct um_replan *r, const struct um_iteration_time *t)
 {
 	const struct um_referee_mark *mark = &t->kind.mark;
@@ -119,9 +119,6 @@ static void compare(struct um_replan *r, const struct um_iteration_time *t)
 
 	if (t->kind.estimate.ns)
 		um_plan_hold_calibrate(&r->hold, &t->kind.estimate, ns);
-	else if (r->referee.on && mark->had == UM_REFEREE_PLANNED)
-		um_plan_hold_compare(&r->hold, ns,
-				     um_referee_samples(&r->referee, r->hold.signature, UM_REFEREE_PREDICTED));
 	if (mark->had == UM_REFEREE_PREDICTED && r->plan.sched.ops.n && mark->key == r->hold.signature)
 		um_plan_hold_miss(&r->hold, ns, predicted_ns(r));
 }
