@@ -12,8 +12,8 @@
  *
  * What a plan predicts is not to be relied on where it guesses when a tensor is freed, as that was not observed: in a
  * queue, or a cache that grows. Such tensors are born elsewhere than planned, and their memory exceeds the plan's. The
- * plan begins once iterations without it have taken longer than it predicts by many times that time: as with what is
- * rented until the rent would have bought it, the loss is bounded by what could be gained.
+ * plan begins once iterations without it have taken longer than it predicts by many times that time in all: a program
+ * that runs for long and would gain much gets its plan in the end.
  *
  * The time of an iteration without a plan is known only when the device has come as far, which may be several
  * iterations later. Until then it is estimated (um_horizon_lap): the time of its ops, and for how long they wait for
