@@ -79,6 +79,20 @@ int um_block_limit_has(struct um_block_limit *l, uint64_t addr)
 	return has;
 }
 
+uint64_t um_block_limit_count(struct um_block_limit *l, const uint64_t *addr, size_t n)
+{
+	uint64_t count = n;
+
+	if (!l->on)
+		return n;
+	pthread_mutex_lock(&l->lock);
+	count += l->resident.by_addr.n;
+	for (size_t i = 0; i < n; i++)
+		count -= um_block_lru_find(&l->resident, addr[i]) != NULL;
+	pthread_mutex_unlock(&l->lock);
+	return count;
+}
+
 /* As the driver does: the block that was prefetched least recently is evicted for another one. */
 static void note(struct um_block_lru *r, uint64_t addr, uint64_t bytes)
 {

@@ -30,6 +30,7 @@
 #define UM_RUN_IN 2
 #define UM_RUN_OUT 2 /* the default: um_evict_policy_runs chooses */
 #define UM_RUN_DROP 4
+#define UM_RUN_DEAD 16 /* as a plan begins: prefetches wait for each call. bench/results/2026-12-01-plans-begin.md */
 
 /* DROP_WITH_COPY is a drop of dead blocks that must not or cannot be discarded, or that a paged op will fault on: of a
  * discarded block, each page of 4 KiB would fault for itself. So leaves what the CPU waits for, too. DROP_CLEAN drops

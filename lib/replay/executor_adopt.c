@@ -182,7 +182,8 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 			if (ex->fits) /* the next plan knows it */
 				um_executor_note_prefetch(ex, a, UM_BLOCK_BYTES);
 		}
-		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
+		if (stays || kind != run_kind ||
+		    bytes == (run_kind == UM_ACTION_DISCARD ? UM_RUN_DEAD : UM_RUN_OUT) * UM_BLOCK_BYTES) {
 			evict_run(ex, c, run_kind, run, bytes);
 			bytes = 0;
 		}
@@ -444,7 +445,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	um_lanes_update_drops(&ex->lanes);
 }
 
-/* Number of blocks in use, and of those in which the plan will place births. */
+/* Number of blocks in use, touched or not, and of those in which the plan will place births. */
 static uint64_t count_all(const struct um_executor_range *used, size_t n_used, const struct um_kept *prefetched)
 {
 	uint64_t n = prefetched->n;
@@ -530,8 +531,10 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	c.used = prefetched.at;
 	c.n_used = prefetched.n;
 	away = count_away(ex, cursor->sched, capacity_blocks);
-	c.all = count_all(used, n_used, &prefetched) <= capacity_blocks;
-	ex->fits = c.all && ex->lanes.limit.watches && has_fitted(ex, capacity_blocks);
+	ex->fits = ex->lanes.limit.on && ex->lanes.limit.watches && has_fitted(ex, capacity_blocks);
+	c.all = count_all(used, n_used, &prefetched) <= capacity_blocks ||
+		(ex->fits && um_block_limit_count(&ex->lanes.limit, prefetched.at, prefetched.n) <= capacity_blocks);
+	ex->fits &= c.all;
 	if (!c.all) {
 		uint64_t least = away ? p->peak : p->peak_others;
 		uint64_t most = prefetched.n + away;

@@ -66,7 +66,8 @@ struct result {
 	uint64_t blocks; /* prefetched */
 	uint64_t listed; /* evicted blocks that hints have prefetched */
 	uint64_t evicted; /* the first block that was evicted */
-	uint64_t dropped; /* blocks that are discarded as the plan begins */
+	uint64_t dropped; /* blocks that are discarded as the plan begins, */
+	uint32_t drops; /* in as many requests */
 	uint64_t dropped_later; /* and as its next iteration begins */
 };
 
@@ -91,6 +92,7 @@ struct plan_kind {
 	int driver_evicts;
 	int larger; /* the device has more memory than `capacity` */
 	int cpu; /* its first op is an access of the CPU */
+	uint64_t untouched; /* further blocks in use, which no op has used */
 	uint64_t unused; /* number of its first blocks that are outside the memory in use */
 };
 
@@ -139,7 +141,7 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 	uint32_t ins;
 
 	used.addr += kind.unused * MIB2;
-	used.bytes -= kind.unused * MIB2;
+	used.bytes += (kind.untouched - kind.unused) * MIB2;
 	make_plan(&plan, kind.cpu);
 	plan.sched.slots.at[1].flags |= kind.flags;
 	um_compiled_plan_init(&program);
@@ -153,6 +155,7 @@ static struct result begin_kind(struct residency on_device, uint64_t capacity, u
 	um_executor_adopt(ex, &program, capacity, &used, 1, &cursor);
 	r.outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	r.dropped = count_dropped(ex);
+	r.drops = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
 	r.listed = count_evicted(ex, r.outs, listed);
 	if (r.outs)
 		r.evicted = (ex->lanes.evict[UM_LANE_OUT].ring[0].addr - BASE) / MIB2;
@@ -239,6 +242,10 @@ int main(void)
 	is_u64(begin_listed(fitting, PLANNED + OTHERS, 0).blocks, 0,
 	       "what hints have prefetched is resident where all memory fits, and always has");
 	is_u64(begin_listed(any, PLANNED + OTHERS, 0).blocks, PLANNED, "where it has not, it is prefetched again");
+	is_u64(begin_kind(fitting, PLANNED + OTHERS, 0, (struct plan_kind){.untouched = OTHERS}).blocks, 0,
+	       "it is resident where all that hints have prefetched fits, and tensors have memory that no op has used");
+	is_u64(begin_kind(fitting, PLANNED + OTHERS - 1, 0, (struct plan_kind){.untouched = OTHERS}).blocks, PLANNED,
+	       "it is prefetched again where the driver has evicted for what hints have prefetched");
 	r = begin_listed(any, OTHERS, PLANNED + OTHERS / 2);
 	is_u64(r.outs, PLANNED / UM_RUN_OUT, "as many blocks are evicted where hints have prefetched some of them");
 	is_u64(r.listed, 0, "the blocks that they have prefetched stay");
@@ -251,7 +258,7 @@ int main(void)
 	is_u64(r.dropped, PLANNED, "as much dead memory is discarded as the plan needs");
 	is_u64(r.outs, 0, "no dead memory is copied");
 	is_u64(r.first_drops, 1, "the first prefetch waits for one discard");
-	is_u64(r.last_drops, PLANNED / UM_RUN_OUT, "the last one waits for as many blocks as the plan brings");
+	is_u64(r.last_drops, 1, "and so does the last one: it frees as many blocks as the plan brings");
 	is_u64(r.dropped_later, PLANNED, "dead memory stays in the next iteration, too, where it has room");
 	is_u64(begin_dead(OTHERS + PLANNED, (struct plan_kind){0}).dropped, 0,
 	       "dead memory stays where all memory fits on the device");
@@ -259,8 +266,9 @@ int main(void)
 			  PLANNED + OTHERS, (struct plan_kind){0})
 		       .dropped,
 	       PLANNED, "no more memory is taken than tensors needed at once");
-	is_u64(begin_dead(OTHERS, (struct plan_kind){.flags = UM_SLOT_SUPPLIED}).dropped, OTHERS,
-	       "all dead memory leaves room to supplied tensors");
+	r = begin_dead(OTHERS, (struct plan_kind){.flags = UM_SLOT_SUPPLIED});
+	is_u64(r.dropped, OTHERS, "all dead memory leaves room to supplied tensors");
+	is_u64(r.drops, 1 + (OTHERS - 1) / UM_RUN_DEAD, "it is discarded in long runs");
 	is_u64(begin_dead(OTHERS, (struct plan_kind){.driver_evicts = 1}).dropped, OTHERS,
 	       "all dead memory is discarded where the driver evicts");
 	return tap_done();
