@@ -533,7 +533,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	away = count_away(ex, cursor->sched, capacity_blocks);
 	ex->fits = ex->lanes.limit.on && ex->lanes.limit.watches && has_fitted(ex, capacity_blocks);
 	c.all = count_all(used, n_used, &prefetched) <= capacity_blocks ||
-		(ex->fits && um_block_limit_count(&ex->lanes.limit, prefetched.at, prefetched.n) <= capacity_blocks);
+		(ex->fits && um_block_limit_count(&ex->lanes.limit, prefetched.at, prefetched.n) < capacity_blocks);
 	ex->fits &= c.all;
 	if (!c.all) {
 		uint64_t least = away ? p->peak : p->peak_others;
