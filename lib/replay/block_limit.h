@@ -45,7 +45,7 @@ void um_block_limit_visit(struct um_block_limit *l, void (*visit)(void *user, ui
 /* Is the block in the list? */
 int um_block_limit_has(struct um_block_limit *l, uint64_t addr);
 
-/* Number of blocks in the list, and of these others (without repetition). A full list may have been longer. */
+/* Number of distinct blocks in the list and among these `n`. A full list may have lost some. */
 uint64_t um_block_limit_count(struct um_block_limit *l, const uint64_t *addr, size_t n);
 
 /* Called before a prefetch of the range: 0, or -ENOSPC and it must not be prefetched. */
