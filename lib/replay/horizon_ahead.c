@@ -121,18 +121,20 @@ static void rematch(struct um_horizon *h, uint64_t until)
 
 	h->credit -= (int64_t)p->tensors.n;
 	for (uint32_t i = 0; i < p->tensors.n && h->credit > 0; i++) {
-		uint64_t next = um_predictor_rematch(p, i, until);
+		struct um_predicted_next next = um_predictor_rematch(p, i, until);
 		const struct um_tensor *t = p->tensors.at[i].tensor;
 
-		if (!next)
+		if (!next.op)
 			continue;
 		h->credit -= (int64_t)(t->bytes / UM_BLOCK_BYTES);
 		for (uint64_t a = um_block_of(t->addr + UM_BLOCK_BYTES - 1); a + UM_BLOCK_BYTES <= t->addr + t->bytes;
 		     a += UM_BLOCK_BYTES) {
 			struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
 
-			if (um_horizon_block_resident(b) && um_horizon_block_live(b) && b->last < at_hand)
-				um_horizon_blocks_set_next(&h->blocks, b, next);
+			if (!um_horizon_block_resident(b) || !um_horizon_block_live(b) || b->last >= at_hand)
+				continue;
+			um_horizon_blocks_set_next(&h->blocks, b, next.op);
+			b->dies = next.freed;
 		}
 	}
 }

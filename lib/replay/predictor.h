@@ -186,10 +186,10 @@ double um_predictor_touched(const struct um_predictor *p, const struct um_tensor
 /* What probably happens next to the part of a tensor that the latest op's use number k is of. */
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k);
 /* The match is far from the one before: when the tensor of this entry (< tensors.n), which was expected up to op number
- * `until`, is used next. That is as after the op to which its latest use corresponds, or at its first use after the
- * match. 0: it is not known better than before. `until` UM_PREDICTOR_UNKNOWN: after a gap no earlier expectation
- * counts, and a tensor that no op used after the match is not expected. */
-uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until);
+ * `until`, is used next, or freed. That is as after the op to which its latest use corresponds, or at its first use
+ * after the match. Op 0: it is not known better than before. `until` UM_PREDICTOR_UNKNOWN: after a gap no earlier
+ * expectation counts, and a tensor that no op used after the match is not expected. */
+struct um_predicted_next um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until);
 /* A predicted op, of this number, uses the tensor: if that is sooner than was known. */
 void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op);
 

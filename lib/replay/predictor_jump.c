@@ -7,18 +7,21 @@
 
 #define MOST_USES 256 /* of a tensor since the match that are looked at */
 
-/* When the tensor is used next if its latest use, before the match moved, repeats the one that comes as long before the
- * match. 0: that is another op, or nothing is known. */
-static uint64_t next_as_there(const struct um_predictor *p, const struct um_predictor_tensor *node)
+/* What happens to the tensor next if its latest use, before the match moved, repeats the one that comes as long before
+ * the match. Op 0: that is another op, or nothing is known; with `freed`: the tensor should have been freed by now. */
+static struct um_predicted_next next_as_there(const struct um_predictor *p, const struct um_predictor_tensor *node)
 {
 	uint64_t number = um_predictor_use_at(p, node->last)->op, lag = p->n_ops - p->match, there = number - lag;
 	const struct um_predictor_op *op = um_predictor_op_at(p, number), *was = um_predictor_op_at(p, there);
-	const struct um_predictor_use *next;
+	const struct um_predictor_use *use, *next;
+	uint64_t then;
 
 	if (number <= lag || !um_predictor_keeps(p, there) || was->kind != op->kind || was->n_uses != op->n_uses)
-		return 0;
-	next = um_predictor_next_part(p, um_predictor_use_at(p, was->first_use + (node->last - op->first_use)));
-	return next && next->op > p->match ? next->op + lag : 0;
+		return (struct um_predicted_next){.op = 0};
+	use = um_predictor_use_at(p, was->first_use + (node->last - op->first_use));
+	next = um_predictor_next_part(p, use);
+	then = next ? next->op : um_predictor_freed_after(p, use);
+	return (struct um_predicted_next){.op = then > p->match ? then + lag : 0, .freed = !next && then};
 }
 
 /* When the tensor is used next if ops go on as they did after the match: its first use there. 0: not known. */
@@ -36,20 +39,20 @@ static uint64_t first_after_match(const struct um_predictor *p, const struct um_
 	return op ? op + (p->n_ops - p->match) : UM_PREDICTOR_UNKNOWN;
 }
 
-uint64_t um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until)
+struct um_predicted_next um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until)
 {
+	const struct um_predicted_next as_before = {.op = 0};
 	struct um_predictor_tensor *node = &p->tensors.at[entry];
-	uint64_t op;
+	struct um_predicted_next next;
 
 	if (!um_predictor_live(node->id, node->tensor) || node->next.op > until ||
 	    um_predictor_use_at(p, node->last)->bytes < node->bytes) /* its parts are used at different times */
-		return 0;
-	op = next_as_there(p, node);
-	if (!op)
-		op = first_after_match(p, node);
-	if (op == UM_PREDICTOR_UNKNOWN && until != op) /* without a gap, the expectation stands */
-		return 0;
-	if (op)
-		node->next = (struct um_predicted_next){.op = op};
-	return op;
+		return as_before;
+	next = next_as_there(p, node);
+	if (!next.op && !next.freed)
+		next.op = first_after_match(p, node);
+	if (!next.op || (next.op == UM_PREDICTOR_UNKNOWN && until != next.op)) /* without a gap */
+		return as_before;
+	node->next = next;
+	return next;
 }

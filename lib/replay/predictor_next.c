@@ -18,14 +18,6 @@ static struct um_predicted_next after_gap(const struct um_predictor *p, const st
 	return (struct um_predicted_next){.op = node->gap ? p->n_ops + node->gap : UM_PREDICTOR_UNKNOWN, .guess = 1};
 }
 
-/* The op after which the tensor of this use was freed; 0: it was not. */
-static uint64_t freed_after(const struct um_predictor *p, const struct um_predictor_use *u)
-{
-	const struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
-
-	return um_predictor_live(node->id, node->tensor) ? 0 : node->freed;
-}
-
 /* Are both, of one tensor, of a common part of it? */
 static int touches(const struct um_predictor_use *a, const struct um_predictor_use *b)
 {
@@ -70,7 +62,7 @@ static const struct um_predictor_use *find_own(const struct um_predictor *p, con
 static struct um_predicted_next as_after(const struct um_predictor *p, const struct um_predictor_use *was,
 					 const struct um_predictor_use *next)
 {
-	uint64_t op = next ? next->op : freed_after(p, was);
+	uint64_t op = next ? next->op : um_predictor_freed_after(p, was);
 
 	if (!op)
 		return (struct um_predicted_next){.op = UM_PREDICTOR_UNKNOWN};
@@ -268,7 +260,7 @@ static uint64_t next_number(const struct um_predictor *p, const struct um_predic
 {
 	const struct um_predictor_use *after = um_predictor_next_part(p, u);
 
-	return after ? after->op : freed_after(p, u);
+	return after ? after->op : um_predictor_freed_after(p, u);
 }
 
 /* Adds the bytes that this op used before the peak and that are used again, or freed, after it, by the distance of

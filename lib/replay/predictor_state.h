@@ -58,6 +58,14 @@ static inline const struct um_tensor *um_predictor_expected(const struct um_pred
 	return t ? t : um_predictor_live(node->id, node->tensor);
 }
 
+/* The op after which the tensor of this use was freed; 0: it was not. */
+static inline uint64_t um_predictor_freed_after(const struct um_predictor *p, const struct um_predictor_use *u)
+{
+	const struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
+
+	return um_predictor_live(node->id, node->tensor) ? 0 : node->freed;
+}
+
 static inline uint64_t um_predictor_distance(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;

@@ -1151,6 +1151,49 @@ static void after_fork(void)
 	is_u64(prefetched_after_fork(0, &trusted), 0, "where too many of them were wrong, none is");
 }
 
+/* An iteration of `n` passes over 24 tensors, which bears tensor 24 or 25 at its end. The other one, of the iteration
+ * before, dies after `dies` passes. */
+static void pass_and_bear(struct rig *r, int n, int dies, uint32_t bears)
+{
+	static const char *const name[] = {"first", "second", "third"};
+
+	for (int i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < 24; k++)
+			op(r, name[i], 1000, USED(k));
+		if (i + 1 == dies && r->tensor[49 - bears].id.v)
+			died(r, 49 - bears);
+	}
+	born(r, bears);
+	op(r, "bear", 1000, USED(bears));
+}
+
+/* After iterations of one pass the program goes on with a second one, as it did before. */
+static void dies_elsewhere(void)
+{
+	const struct um_horizon_block *b;
+	uint64_t at_hand;
+	struct rig r;
+
+	rig_open(&r, 40, 40);
+	for (uint32_t i = 0; i < 24; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 4; i++)
+		pass_and_bear(&r, 3, 2, 24 + i % 2);
+	for (uint32_t i = 0; i < 4; i++)
+		pass_and_bear(&r, 1, 1, 24 + i % 2);
+	for (uint32_t k = 0; k < 24; k++)
+		op(&r, "first", 1000, USED(k));
+	for (uint32_t k = 0; k < 2; k++) {
+		r.horizon.credit = 200; /* some 50 ops are scanned, none of which uses the tensor */
+		op(&r, "second", 1000, USED(k));
+	}
+	at_hand = um_horizon_current(&r.horizon);
+	b = um_horizon_blocks_find(&r.horizon.blocks, r.tensor[25].addr);
+	ok(b && b->dies, "where the program goes on otherwise than expected, a tensor is expected to die");
+	is_u64(b ? b->next - at_hand : 0, 22, "as it did there");
+	rig_close(&r);
+}
+
 /* A block that should have been used before the latest op, of number 40, and was used by op number 30. */
 static struct um_horizon_block *overdue_block(struct rig *r, int guess)
 {
@@ -1338,6 +1381,7 @@ int main(void)
 	order();
 	judge();
 	after_fork();
+	dies_elsewhere();
 	overdue();
 	overdue_before();
 	late_by_iterations();

@@ -76,7 +76,7 @@ static void iteration(int n)
 /* Ops until the next use of the tensor, as the match has moved; 0: not known better. */
 static uint64_t rematched(const struct um_tensor *t, uint64_t until)
 {
-	uint64_t next = um_predictor_rematch(&p, t->predicted, p.n_ops + until);
+	uint64_t next = um_predictor_rematch(&p, t->predicted, p.n_ops + until).op;
 
 	return next ? next - p.n_ops : 0;
 }
@@ -120,9 +120,9 @@ static void left_out(void)
 	passes(0, 1);
 	ok(um_predictor_ahead(&p, 2 * LAYERS + 2) != NULL, "the predictor expects the ops before a gap");
 	ok(um_predictor_ahead(&p, 2 * LAYERS + 3) == NULL, "the predictor expects no op after a gap");
-	is_u64(um_predictor_rematch(&p, other.predicted, UM_PREDICTOR_UNKNOWN), p.n_ops + 1,
+	is_u64(um_predictor_rematch(&p, other.predicted, UM_PREDICTOR_UNKNOWN).op, p.n_ops + 1,
 	       "where a plan is left, a tensor is expected at its first use after the match");
-	is_u64(um_predictor_rematch(&p, before.predicted, UM_PREDICTOR_UNKNOWN), UM_PREDICTOR_UNKNOWN,
+	is_u64(um_predictor_rematch(&p, before.predicted, UM_PREDICTOR_UNKNOWN).op, UM_PREDICTOR_UNKNOWN,
 	       "what no op used after the match is not expected");
 	um_predictor_fini(&p);
 }
@@ -156,6 +156,57 @@ static void without_gap(void)
 	       "a tensor whose latest use was odd is expected at its first use after the match");
 	is_u64(rematched(&earlier, UINT32_MAX), 0, "one that no op used after the match stays as it is");
 	um_predictor_fini(&p);
+}
+
+static struct um_tensor gradient[2];
+static unsigned n_gradients;
+
+/* An iteration of `n` passes, after `freed` of which the gradient of the one before is freed. */
+static void gradient_iteration(int n, int freed)
+{
+	struct um_tensor *old = &gradient[n_gradients % 2], *new = &gradient[++n_gradients % 2];
+
+	born(&sum);
+	passes(0, freed);
+	if (old->id.v)
+		um_predictor_free(&p, old);
+	old->id.v = 0;
+	passes(freed, n);
+	born(new);
+	op("backward", new);
+	ops("update", m);
+	um_predictor_free(&p, &sum);
+	sum.id.v = 0;
+}
+
+/* What is expected of a gradient that was not freed after one of two passes, as more follow. In iterations of four
+ * passes, it was freed after `freed`. */
+static struct um_predicted_next next_of_gradient(int freed)
+{
+	struct um_predicted_next next;
+
+	begin();
+	memset(gradient, 0, sizeof gradient);
+	for (int i = 0; i < 3; i++)
+		gradient_iteration(4, freed);
+	for (int i = 0; i < 3; i++)
+		gradient_iteration(2, 1);
+	born(&sum);
+	passes(0, 2);
+	pass(2, 2);
+	next = um_predictor_rematch(&p, gradient[n_gradients % 2].predicted, p.n_ops + UINT32_MAX);
+	next.op -= next.op ? p.n_ops : 0;
+	um_predictor_fini(&p);
+	return next;
+}
+
+static void freed(void)
+{
+	struct um_predicted_next next = next_of_gradient(3);
+
+	ok(next.freed, "a tensor whose counterpart was freed after the match is expected to be freed");
+	is_u64(next.op, LAYERS - 1, "after the same op");
+	is_u64(next_of_gradient(1).op, 0, "one whose counterpart was freed before the match stays as it is");
 }
 
 /* Returns the number of its first op, `*match`: that of the op with which it is matched. */
@@ -195,6 +246,7 @@ int main(void)
 {
 	next_uses();
 	without_gap();
+	freed();
 	phases();
 	left_out();
 	return tap_done();
