@@ -211,6 +211,8 @@ static int find_period(struct umadv *adv)
 	um_notices_log(&adv->notices, UMADV_LOG_INFO, "iterations repeat in groups of %u: a group is planned as one",
 		       it->period.length);
 	um_replan_forget(&adv->replan);
+	if (it->period.length == 1) /* a period that has ended is no reason to expect the next iteration again */
+		adv->replan.wrong_guesses = UM_MAX_GUESSES;
 	return 1;
 }
 

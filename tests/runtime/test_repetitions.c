@@ -105,6 +105,30 @@ static void settles(void)
 	   (unsigned long long)(after.hinted_iterations - before.hinted_iterations));
 }
 
+/* Two kinds in turn, then others, each of which comes once. */
+static void period_ends(void)
+{
+	struct app a = {0};
+	unsigned kind = 2;
+
+	open_app(&a);
+	for (unsigned i = 0; i < 30; i++)
+		iteration(&a, i % 2);
+	ok(a.adv->iterations.period.length == 2, "two kinds in turn are one iteration");
+	while (a.adv->iterations.period.length == 2 && kind < 20)
+		iteration(&a, kind++);
+	is_int(a.adv->iterations.period.length, 1, "the period ends where other kinds come");
+	iteration(&a, kind++);
+	is_int(a.adv->replan.state, UM_FOLLOW_NONE,
+	       "no plan is made after the next iteration, which may not come again");
+	iteration(&a, kind);
+	iteration(&a, kind);
+	iteration(&a, kind);
+	ok(a.adv->replan.state != UM_FOLLOW_NONE, "one is made once an iteration has come twice");
+	close_app(&a);
+	is_int(a.err, 0, "a program whose period ends runs");
+}
+
 static int kinds_that_stay(const struct umadv *adv)
 {
 	int n = 0;
@@ -145,6 +169,7 @@ int main(void)
 {
 	twice();
 	settles();
+	period_ends();
 	is_int(stay_in_groups(0), 0, "no gradient stays that dies in the next of several iterations recorded as one");
 	is_int(stay_in_groups(6), 3, "those stay that live through all of them");
 	return tap_done();
