@@ -187,8 +187,9 @@ double um_predictor_touched(const struct um_predictor *p, const struct um_tensor
 struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k);
 /* The match is far from the one before: when the tensor of this entry (< tensors.n), which was expected up to op number
  * `until`, is used next, or freed. That is as after the op to which its latest use corresponds, or at its first use
- * after the match. Op 0: it is not known better than before. `until` UM_PREDICTOR_UNKNOWN: after a gap no earlier
- * expectation counts, and a tensor that no op used after the match is not expected. */
+ * after the match. Op 0: it is not known better than before, or the tensor should have been freed by now, and what was
+ * expected stands. `until` UM_PREDICTOR_UNKNOWN: after a gap no other earlier expectation counts, and a tensor that no
+ * op used after the match is not expected. */
 struct um_predicted_next um_predictor_rematch(struct um_predictor *p, uint32_t entry, uint64_t until);
 /* A predicted op, of this number, uses the tensor: if that is sooner than was known. */
 void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op);

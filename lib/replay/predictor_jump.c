@@ -51,7 +51,7 @@ struct um_predicted_next um_predictor_rematch(struct um_predictor *p, uint32_t e
 	next = next_as_there(p, node);
 	if (!next.op && !next.freed)
 		next.op = first_after_match(p, node);
-	if (!next.op || (next.op == UM_PREDICTOR_UNKNOWN && until != next.op)) /* without a gap */
+	if (!next.op || (next.op == UM_PREDICTOR_UNKNOWN && until != next.op)) /* no gap: that stands */
 		return as_before;
 	node->next = next;
 	return next;
